@@ -1,0 +1,328 @@
+#include "io/draft.h"
+
+#include "isotome/error.h"
+
+#include "base/digest.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Linux moves at most 2^31 - 4096 bytes in one call. */
+static const size_t call_bytes = (size_t)1 << 30;
+
+enum { NAME_ATTEMPTS = 100 };
+
+struct iso_draft {
+    char *path;
+    char *temp_path;
+    char *folder;
+    bool force;
+    bool published;
+    int file;
+    int error; /* errno of the first write that failed, 0 */
+};
+
+/* -- names -- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? path : slash + 1;
+}
+
+/* The folder of path, to be freed by the caller. */
+static char *folder_of(const char *path)
+{
+    size_t length = (size_t)(base_name(path) - path);
+
+    if (length == 0) {
+        return iso_text_copy(".");
+    }
+    char *folder = iso_text_copy(path);
+    if (folder != NULL) {
+        folder[length > 1 ? length - 1 : 1] = '\0';
+    }
+    return folder;
+}
+
+/* Same on no two hosts, processes or moments. */
+static uint64_t fresh_number(int attempt)
+{
+    struct timespec now = {0};
+    iso_digest_t digest;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    iso_digest_begin(&digest);
+    iso_digest_add_int(&digest, now.tv_sec);
+    iso_digest_add_int(&digest, now.tv_nsec);
+    iso_digest_add_int(&digest, getpid());
+    iso_digest_add_int(&digest, attempt);
+    return iso_digest_end(&digest);
+}
+
+/* -- create -- */
+
+/* Refuse a final name that must not be replaced. */
+static iso_status_t check_final_name(const iso_draft_t *draft)
+{
+    struct stat info;
+
+    if (lstat(draft->path, &info) != 0) {
+        return ISO_OK; /* what else is wrong shows when it is created */
+    }
+    if (S_ISDIR(info.st_mode)) {
+        return iso_fail(ISO_IO, "cannot write '%s': it is a folder",
+                        draft->path);
+    }
+    if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) {
+        return iso_fail(ISO_IO, "cannot write '%s': not a regular file",
+                        draft->path);
+    }
+    if (!draft->force) {
+        return iso_fail(ISO_IO, "'%s' exists; give --force to replace it",
+                        draft->path);
+    }
+    return ISO_OK;
+}
+
+static iso_status_t fail_create(const iso_draft_t *draft, int error)
+{
+    struct stat info;
+
+    if (stat(draft->folder, &info) != 0 || !S_ISDIR(info.st_mode)) {
+        return iso_fail(ISO_IO,
+                        "cannot write '%s': there is no folder '%s'; create "
+                        "it first",
+                        draft->path, draft->folder);
+    }
+    return iso_fail(ISO_IO, "cannot write '%s': %s", draft->path,
+                    strerror(error));
+}
+
+static iso_status_t create_file(iso_draft_t *draft)
+{
+    for (int attempt = 0; attempt < NAME_ATTEMPTS; attempt++) {
+        iso_text_t name = {0};
+        iso_text_add(&name, "%s.%016" PRIx64 ".tmp", draft->path,
+                     fresh_number(attempt));
+        if (name.status != ISO_OK) {
+            iso_text_free(&name);
+            return ISO_NOMEM;
+        }
+        draft->file =
+            open(name.data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int error = errno;
+        if (draft->file >= 0) {
+            draft->temp_path = name.data;
+            return ISO_OK;
+        }
+        iso_text_free(&name);
+        if (error != EEXIST) {
+            return fail_create(draft, error);
+        }
+    }
+    return fail_create(draft, EEXIST);
+}
+
+iso_status_t iso_draft_create(const char *path, bool force,
+                              iso_draft_t **draft_out)
+{
+    iso_status_t status = ISO_NOMEM;
+    iso_draft_t *draft = iso_alloc_zeroed(1, sizeof *draft);
+
+    if (draft == NULL) {
+        return ISO_NOMEM;
+    }
+    draft->file = -1;
+    draft->force = force;
+    draft->path = iso_text_copy(path);
+    draft->folder = folder_of(path);
+    if (draft->path != NULL && draft->folder != NULL) {
+        status = check_final_name(draft);
+        if (status == ISO_OK) {
+            status = create_file(draft);
+        }
+    }
+    if (status != ISO_OK) {
+        iso_draft_close(&draft);
+        return status;
+    }
+    *draft_out = draft;
+    return ISO_OK;
+}
+
+void iso_draft_close(iso_draft_t **draft)
+{
+    iso_draft_t *closing = *draft;
+
+    if (closing == NULL) {
+        return;
+    }
+    if (closing->file >= 0) {
+        (void)close(closing->file);
+    }
+    if (closing->temp_path != NULL && !closing->published) {
+        (void)unlink(closing->temp_path);
+    }
+    iso_free(closing->path);
+    iso_free(closing->temp_path);
+    iso_free(closing->folder);
+    iso_free(closing);
+    *draft = NULL;
+}
+
+const char *iso_draft_path(const iso_draft_t *draft)
+{
+    return draft->path;
+}
+
+const char *iso_draft_temp_path(const iso_draft_t *draft)
+{
+    return draft->temp_path;
+}
+
+bool iso_draft_is_for(const iso_draft_t *draft, const char *path)
+{
+    struct stat mine;
+    struct stat other;
+    char *folder = folder_of(path);
+
+    bool same = folder != NULL && stat(folder, &other) == 0 &&
+                stat(draft->folder, &mine) == 0 &&
+                mine.st_dev == other.st_dev && mine.st_ino == other.st_ino &&
+                strcmp(base_name(draft->path), base_name(path)) == 0;
+    iso_free(folder);
+    return same;
+}
+
+/* -- write -- */
+
+static iso_status_t fail_write(const iso_draft_t *draft, int error)
+{
+    bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+
+    return iso_fail(ISO_IO, "%scannot write '%s': %s%s",
+                    full ? "disk full: " : "", draft->path, strerror(error),
+                    full ? "; free some space or choose another folder" : "");
+}
+
+iso_status_t iso_draft_reserve(iso_draft_t *draft, size_t bytes)
+{
+    if (bytes == 0) {
+        return ISO_OK;
+    }
+    int error = posix_fallocate(draft->file, 0, (off_t)bytes);
+    /* Not every file system can: there a full disk is found when writing. */
+    if (error == EINVAL || error == EOPNOTSUPP) {
+        return ISO_OK;
+    }
+    return error == 0 ? ISO_OK : fail_write(draft, error);
+}
+
+void iso_draft_write(iso_draft_t *draft, size_t offset, const void *bytes,
+                     size_t size)
+{
+    const char *at = bytes;
+
+    while (size > 0 && draft->error == 0) {
+        size_t wanted = size < call_bytes ? size : call_bytes;
+        ssize_t put = pwrite(draft->file, at, wanted, (off_t)offset);
+        if (put > 0) {
+            at += put;
+            offset += (size_t)put;
+            size -= (size_t)put;
+        } else if (put == 0) {
+            draft->error = EIO;
+        } else if (errno != EINTR) {
+            draft->error = errno;
+        }
+    }
+}
+
+void iso_draft_set_length(iso_draft_t *draft, size_t bytes)
+{
+    if (draft->error == 0 && ftruncate(draft->file, (off_t)bytes) != 0) {
+        draft->error = errno;
+    }
+}
+
+bool iso_draft_read(const iso_draft_t *draft, size_t offset, void *bytes,
+                    size_t size)
+{
+    char *at = bytes;
+
+    while (size > 0) {
+        size_t wanted = size < call_bytes ? size : call_bytes;
+        ssize_t got = pread(draft->file, at, wanted, (off_t)offset);
+        if (got == 0) {
+            memset(at, 0, size);
+            return true;
+        }
+        if (got < 0 && errno != EINTR) {
+            return false;
+        }
+        if (got > 0) {
+            at += got;
+            offset += (size_t)got;
+            size -= (size_t)got;
+        }
+    }
+    return true;
+}
+
+iso_status_t iso_draft_status(const iso_draft_t *draft)
+{
+    return draft->error == 0 ? ISO_OK : fail_write(draft, draft->error);
+}
+
+/* -- publish -- */
+
+iso_status_t iso_draft_sync(iso_draft_t *draft)
+{
+    ISO_TRY(iso_draft_status(draft));
+    return fsync(draft->file) == 0 ? ISO_OK : fail_write(draft, errno);
+}
+
+/* Make a rename in the folder last. A folder that cannot be opened or
+ * flushed (some network file systems) is left to its file system. */
+static void sync_folder(const iso_draft_t *draft)
+{
+    int folder = open(draft->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (folder >= 0) {
+        (void)fsync(folder);
+        (void)close(folder);
+    }
+}
+
+iso_status_t iso_draft_publish(iso_draft_t *draft)
+{
+    ISO_ASSERT(!draft->published);
+    ISO_TRY(check_final_name(draft));
+    if (rename(draft->temp_path, draft->path) != 0) {
+        return iso_fail(ISO_IO, "cannot rename '%s' to '%s': %s",
+                        draft->temp_path, draft->path, strerror(errno));
+    }
+    draft->published = true;
+    sync_folder(draft);
+    return ISO_OK;
+}
+
+void iso_draft_withdraw(iso_draft_t *draft)
+{
+    if (draft->published) {
+        (void)unlink(draft->path);
+        sync_folder(draft);
+    }
+}

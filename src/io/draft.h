@@ -1,0 +1,75 @@
+/*
+ * Draft: a file that is written under a temporary name in the folder of its
+ * final one, so that the final name never shows half a file.
+ *
+ *     iso_draft_t *draft;
+ *     ISO_TRY(iso_draft_create("out/y.h5", force, &draft));
+ *     ... write to iso_draft_temp_path(draft), or with iso_draft_write ...
+ *     status = iso_draft_sync(draft);
+ *     if (status == ISO_OK) {
+ *         status = iso_draft_publish(draft);
+ *     }
+ *     iso_draft_close(&draft);    removes what was not published
+ *
+ * A write that fails is remembered, not returned: whoever writes in many
+ * small steps asks once, by iso_draft_status.
+ */
+#ifndef ISO_DRAFT_H
+#define ISO_DRAFT_H
+
+#include "isotome/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct iso_draft iso_draft_t;
+
+/*
+ * Create the empty temporary file (never one that exists).
+ *
+ * force  [in]  the final name may exist and is replaced when published
+ * Errors: ISO_IO: the file exists (says --force) or is not a regular file,
+ * folder missing, no permission.
+ */
+iso_status_t iso_draft_create(const char *path, bool force,
+                              iso_draft_t **draft_out);
+
+/* Close; the temporary file is removed, a published one stays. */
+void iso_draft_close(iso_draft_t **draft);
+
+/* Borrowed. */
+const char *iso_draft_path(const iso_draft_t *draft);
+const char *iso_draft_temp_path(const iso_draft_t *draft);
+
+/* Whether path is the final name of this draft, however it is spelled. */
+bool iso_draft_is_for(const iso_draft_t *draft, const char *path);
+
+/* Take disk space for the first bytes of the file. Errors: ISO_IO, disk
+ * full. */
+iso_status_t iso_draft_reserve(iso_draft_t *draft, size_t bytes);
+
+/* Nothing is written any more after a first failure. */
+void iso_draft_write(iso_draft_t *draft, size_t offset, const void *bytes,
+                     size_t size);
+void iso_draft_set_length(iso_draft_t *draft, size_t bytes);
+
+/* Past the end of the file there are zeros. False when the read fails. */
+bool iso_draft_read(const iso_draft_t *draft, size_t offset, void *bytes,
+                    size_t size);
+
+/* ISO_OK, or ISO_IO for the first write that failed. */
+iso_status_t iso_draft_status(const iso_draft_t *draft);
+
+/* Flush the file to disk. Errors: those of iso_draft_status, ISO_IO. */
+iso_status_t iso_draft_sync(iso_draft_t *draft);
+
+/*
+ * Rename to the final name, and flush the folder. Errors: ISO_IO, also when
+ * the final name has come to exist in the meantime.
+ */
+iso_status_t iso_draft_publish(iso_draft_t *draft);
+
+/* Remove a published file again: another one of the same job failed. */
+void iso_draft_withdraw(iso_draft_t *draft);
+
+#endif

@@ -1,0 +1,213 @@
+#include "isotome/error.h"
+
+#include "base/mem.h"
+#include "io/draft.h"
+#include "iso_test.h"
+#include "iso_test_folder.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+static int64_t blocks;
+
+static int suite_begin(void)
+{
+    blocks = iso_mem_count().blocks;
+    scratch_clear();
+    return 0;
+}
+
+static int text_has(const char *part)
+{
+    return strstr(iso_error_text(), part) != NULL;
+}
+
+static void test_name_appears_at_the_end(void)
+{
+    iso_draft_t *draft = NULL;
+    char bytes[6] = "";
+
+    CU_ASSERT_EQUAL_FATAL(iso_draft_create("y.bin", false, &draft), ISO_OK);
+    CU_ASSERT(scratch_exists(iso_draft_temp_path(draft)));
+    iso_draft_write(draft, 2, "abc", 3);
+    CU_ASSERT(iso_draft_read(draft, 0, bytes, sizeof bytes));
+    CU_ASSERT_EQUAL(memcmp(bytes, "\0\0abc\0", 6), 0);
+    CU_ASSERT_EQUAL(iso_draft_sync(draft), ISO_OK);
+    CU_ASSERT(!scratch_exists("y.bin"));
+    CU_ASSERT_EQUAL(iso_draft_publish(draft), ISO_OK);
+    iso_draft_close(&draft);
+    CU_ASSERT_PTR_NULL(draft);
+    CU_ASSERT(scratch_exists("y.bin"));
+    CU_ASSERT_EQUAL(scratch_count(), 1);
+    scratch_clear();
+}
+
+static void test_unpublished_is_removed(void)
+{
+    iso_draft_t *draft = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(iso_draft_create("y.bin", false, &draft), ISO_OK);
+    iso_draft_write(draft, 0, "abc", 3);
+    iso_draft_close(&draft);
+    iso_draft_close(&draft);
+    CU_ASSERT_EQUAL(scratch_count(), 0);
+}
+
+static void test_existing_file_is_kept(void)
+{
+    iso_draft_t *draft = NULL;
+    size_t size = 0;
+
+    scratch_save("y.bin", "old", 3);
+    CU_ASSERT_EQUAL(iso_draft_create("y.bin", false, &draft), ISO_IO);
+    CU_ASSERT(text_has("'y.bin' exists") && text_has("--force"));
+    CU_ASSERT_EQUAL_FATAL(iso_draft_create("y.bin", true, &draft), ISO_OK);
+    iso_draft_write(draft, 0, "newer", 5);
+    char *before = scratch_load("y.bin", &size);
+    CU_ASSERT_EQUAL(size, 3);
+    CU_ASSERT_EQUAL(iso_draft_publish(draft), ISO_OK);
+    iso_draft_close(&draft);
+    char *after = scratch_load("y.bin", &size);
+    CU_ASSERT_EQUAL(size, 5);
+    CU_ASSERT_EQUAL(memcmp(after, "newer", 5), 0);
+    free(before);
+    free(after);
+    scratch_clear();
+}
+
+static void test_name_taken_in_the_meantime(void)
+{
+    iso_draft_t *draft = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(iso_draft_create("y.bin", false, &draft), ISO_OK);
+    scratch_save("y.bin", "other", 5);
+    CU_ASSERT_EQUAL(iso_draft_publish(draft), ISO_IO);
+    iso_draft_withdraw(draft);
+    iso_draft_close(&draft);
+    CU_ASSERT(scratch_exists("y.bin"));
+    CU_ASSERT_EQUAL(scratch_count(), 1);
+    scratch_clear();
+}
+
+static void test_withdrawn_is_gone(void)
+{
+    iso_draft_t *draft = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(iso_draft_create("y.bin", false, &draft), ISO_OK);
+    CU_ASSERT_EQUAL(iso_draft_publish(draft), ISO_OK);
+    iso_draft_withdraw(draft);
+    iso_draft_close(&draft);
+    CU_ASSERT_EQUAL(scratch_count(), 0);
+}
+
+static void test_bad_places(void)
+{
+    iso_draft_t *draft = NULL;
+
+    CU_ASSERT_EQUAL(iso_draft_create("none/y.bin", false, &draft), ISO_IO);
+    CU_ASSERT(text_has("there is no folder 'none'"));
+    CU_ASSERT_EQUAL(mkdir("folder", 0777), 0);
+    CU_ASSERT_EQUAL(iso_draft_create("folder", true, &draft), ISO_IO);
+    CU_ASSERT(text_has("it is a folder"));
+    CU_ASSERT_EQUAL(iso_draft_create("/dev/null", true, &draft), ISO_IO);
+    CU_ASSERT(text_has("not a regular file"));
+    scratch_save("file", "", 0);
+    CU_ASSERT_EQUAL(iso_draft_create("file/y.bin", false, &draft), ISO_IO);
+    CU_ASSERT(text_has("there is no folder 'file'"));
+    CU_ASSERT_PTR_NULL(draft);
+    scratch_clear();
+}
+
+static void test_same_file_however_spelled(void)
+{
+    iso_draft_t *draft = NULL;
+    char folder[500] = "";
+    char path[600] = "";
+
+    CU_ASSERT_EQUAL(mkdir("folder", 0777), 0);
+    CU_ASSERT_EQUAL(symlink("folder", "link"), 0);
+    CU_ASSERT_EQUAL_FATAL(iso_draft_create("folder/y", false, &draft), ISO_OK);
+    CU_ASSERT(iso_draft_is_for(draft, "folder/y"));
+    CU_ASSERT(iso_draft_is_for(draft, "./folder//y"));
+    CU_ASSERT(iso_draft_is_for(draft, "link/y"));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(folder, sizeof folder));
+    (void)snprintf(path, sizeof path, "%s/folder/y", folder);
+    CU_ASSERT(iso_draft_is_for(draft, path));
+    CU_ASSERT(!iso_draft_is_for(draft, "y"));
+    CU_ASSERT(!iso_draft_is_for(draft, "folder/z"));
+    CU_ASSERT(!iso_draft_is_for(draft, "none/y"));
+    iso_draft_close(&draft);
+    scratch_clear();
+}
+
+static void test_failed_write_is_remembered(void)
+{
+    const struct rlimit small = {1000, RLIM_INFINITY};
+    const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+    static const char bytes[2000];
+    iso_draft_t *draft = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(iso_draft_create("y.bin", false, &draft), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_FSIZE, &small), 0);
+    CU_ASSERT_EQUAL(iso_draft_reserve(draft, 0), ISO_OK);
+    CU_ASSERT_EQUAL(iso_draft_reserve(draft, 2000), ISO_IO);
+    CU_ASSERT(text_has("disk full") && text_has("y.bin"));
+    CU_ASSERT_EQUAL(iso_draft_status(draft), ISO_OK);
+    iso_draft_write(draft, 0, bytes, sizeof bytes);
+    CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_FSIZE, &none), 0);
+    iso_draft_write(draft, 0, bytes, sizeof bytes);
+    CU_ASSERT_EQUAL(iso_draft_status(draft), ISO_IO);
+    CU_ASSERT(text_has("disk full") && text_has("y.bin"));
+    CU_ASSERT_EQUAL(iso_draft_sync(draft), ISO_IO);
+    iso_draft_close(&draft);
+    CU_ASSERT_EQUAL(scratch_count(), 0);
+}
+
+static void test_no_memory(void)
+{
+    iso_draft_t *draft = NULL;
+    iso_status_t status = ISO_NOMEM;
+    int n = 0;
+
+    while (status != ISO_OK && n < 50) {
+        n++;
+        iso_mem_fail_at(n);
+        status = iso_draft_create("y.bin", false, &draft);
+        iso_mem_fail_at(0);
+        CU_ASSERT(status == ISO_OK || status == ISO_NOMEM);
+        iso_draft_close(&draft);
+        CU_ASSERT_EQUAL(scratch_count(), 0);
+        CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks);
+    }
+    CU_ASSERT(n > 3 && status == ISO_OK);
+}
+
+static void test_nothing_is_left(void)
+{
+    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"the name appears at the end", test_name_appears_at_the_end},
+        {"an unpublished one is removed", test_unpublished_is_removed},
+        {"an existing file is kept", test_existing_file_is_kept},
+        {"the name is taken in the meantime", test_name_taken_in_the_meantime},
+        {"a withdrawn one is gone", test_withdrawn_is_gone},
+        {"bad places", test_bad_places},
+        {"same file however spelled", test_same_file_however_spelled},
+        {"a failed write is remembered", test_failed_write_is_remembered},
+        {"no memory", test_no_memory},
+        {"nothing is left", test_nothing_is_left},
+        CU_TEST_INFO_NULL,
+    };
+    CU_SuiteInfo suites[] = {
+        {"draft", suite_begin, NULL, NULL, NULL, tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    scratch_begin();
+    (void)signal(SIGXFSZ, SIG_IGN);
+    return iso_test_main(suites);
+}
