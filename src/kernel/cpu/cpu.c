@@ -1,0 +1,128 @@
+#include "kernel/cpu.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "kernel/cpu/cpu_impl.h"
+#include "kernel/ref.h"
+#include "kernel/scratch.h"
+
+static const iso_isa_t *isa_of(iso_family_t family)
+{
+    if (family == ISO_FAMILY_SKX) {
+        return iso__isa_avx512();
+    }
+    if (iso_family_supported(ISO_FAMILY_HASWELL)) {
+        return iso__isa_avx2();
+    }
+    return iso__isa_portable();
+}
+
+static iso_micro_t own_micro(const iso_isa_t *isa, int rows, int vectors,
+                             iso_micro_fn *call)
+{
+    return (iso_micro_t){
+        .narrow = rows,
+        .wide = (int64_t)vectors * isa->lanes,
+        .takes_step = true,
+        .call = call,
+    };
+}
+
+static iso_status_t set_kernels(iso_cpu_t *cpu)
+{
+    const iso_isa_t *isa = isa_of(cpu->family);
+
+    cpu->isa = isa;
+    cpu->light.isa = iso__light_isa_of(cpu->family);
+    cpu->light.threads = cpu->threads;
+    cpu->few[0] = own_micro(isa, 1, 4, isa->micro_1);
+    cpu->few[1] = own_micro(isa, 2, 4, isa->micro_2);
+    cpu->few[2] = own_micro(isa, 4, 2, isa->micro_4);
+    if (cpu->family == ISO_FAMILY_SCALAR) {
+        cpu->micro = cpu->few[2];
+        return ISO_OK;
+    }
+    return iso__micro_blis(cpu->family, &cpu->micro);
+}
+
+iso_status_t iso_cpu_create(int threads, iso_cpu_t **cpu_out)
+{
+    iso_cpu_t *cpu;
+    iso_status_t status = ISO_NOMEM;
+
+    if (threads < 1) {
+        return iso_fail(ISO_INVAL, "%d threads, expected at least 1", threads);
+    }
+    cpu = iso_alloc_zeroed(1, sizeof *cpu);
+    if (cpu == NULL) {
+        return ISO_NOMEM;
+    }
+    cpu->threads = threads;
+    cpu->space = iso_alloc(iso_kernel_scratch_bytes(threads));
+    if (cpu->space == NULL) {
+        goto free_cpu;
+    }
+    status = iso_family_choose(&cpu->family);
+    if (status == ISO_OK) {
+        status = set_kernels(cpu);
+    }
+    if (status == ISO_OK) {
+        *cpu_out = cpu;
+        return ISO_OK;
+    }
+    iso_free(cpu->space);
+free_cpu:
+    iso_free(cpu);
+    return status;
+}
+
+void iso_cpu_destroy(iso_cpu_t **cpu)
+{
+    if (*cpu != NULL) {
+        iso_free((*cpu)->space);
+        iso_free(*cpu);
+        *cpu = NULL;
+    }
+}
+
+iso_family_t iso_cpu_family(const iso_cpu_t *cpu)
+{
+    return cpu->family;
+}
+
+int iso_cpu_threads(const iso_cpu_t *cpu)
+{
+    return cpu->threads;
+}
+
+static iso_status_t run_light(const iso_cpu_t *cpu, const iso_node_t *node,
+                              const iso_tensor_t *const *inputs,
+                              const iso_tensor_t *output)
+{
+    if (iso__light_run(&cpu->light, node, inputs, output)) {
+        return ISO_OK;
+    }
+    return iso_ref_run(node, inputs, output);
+}
+
+iso_status_t iso_cpu_run(iso_cpu_t *cpu, const iso_node_t *node,
+                         const iso_tensor_t *const *inputs,
+                         const iso_tensor_t *output)
+{
+    const bool is_f32 = output->dtype == ISO_DTYPE_F32;
+
+    switch (node->op) {
+    case ISO_OP_MATMUL:
+        return is_f32 ? iso__cpu_matmul(cpu, node, inputs, output)
+                      : iso_ref_run(node, inputs, output);
+    case ISO_OP_GEMM:
+        return is_f32 ? iso__cpu_gemm(cpu, node, inputs, output)
+                      : iso_ref_run(node, inputs, output);
+    case ISO_OP_CONV:
+    case ISO_OP_CONV_TRANSPOSE:
+        return is_f32 ? iso__cpu_conv(cpu, node, inputs, output)
+                      : iso_ref_run(node, inputs, output);
+    default:
+        return run_light(cpu, node, inputs, output);
+    }
+}

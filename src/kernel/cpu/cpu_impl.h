@@ -1,0 +1,34 @@
+/* A context of the fast kernels, and its ops; private to src/kernel/cpu. */
+#ifndef ISO_CPU_IMPL_H
+#define ISO_CPU_IMPL_H
+
+#include "isotome/error.h"
+
+#include "kernel/cpu.h"
+#include "kernel/cpu/isa.h"
+#include "kernel/cpu/light.h"
+#include "kernel/cpu/micro.h"
+#include "kernel/cpu/space.h"
+
+struct iso_cpu {
+    iso_family_t family;
+    int threads;
+    const iso_isa_t *isa;
+    iso_micro_t micro;  /* of many rows */
+    iso_micro_t few[3]; /* of 1, 2 and up to 4 rows */
+    iso__light_t light;
+    iso_space_t *space; /* (threads) */
+};
+
+/* f32 contractions; the contract of iso_cpu_run. */
+iso_status_t iso__cpu_matmul(const iso_cpu_t *cpu, const iso_node_t *node,
+                             const iso_tensor_t *const *inputs,
+                             const iso_tensor_t *output);
+iso_status_t iso__cpu_gemm(const iso_cpu_t *cpu, const iso_node_t *node,
+                           const iso_tensor_t *const *inputs,
+                           const iso_tensor_t *output);
+iso_status_t iso__cpu_conv(const iso_cpu_t *cpu, const iso_node_t *node,
+                           const iso_tensor_t *const *inputs,
+                           const iso_tensor_t *output);
+
+#endif

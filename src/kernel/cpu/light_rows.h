@@ -1,0 +1,384 @@
+/*
+ * The functions of light_isa.h in terms of vectors. The including file has
+ * included its light_vec_*.h and defines LIGHT_TABLE, the name of the table.
+ *
+ * The last elements of a row go through the same vector functions as the
+ * others: lanes behind the end are loaded as what changes nothing and are
+ * not stored.
+ */
+#include "kernel/arith.h"
+#include "kernel/cpu/light_isa.h"
+#include "kernel/cpu/light_math.h"
+#include "kernel/ref/ref_impl.h"
+
+#include <math.h>
+
+/* Vectors that make up the lanes of a reduction. */
+enum { LANE_VECTORS = ISO_LANES / VEC_LANES };
+
+/* Mask of the first n lanes; all for more. */
+static inline vec_mask_t first_lanes(int64_t n)
+{
+    return vec_mask(n >= VEC_LANES ? (1U << VEC_LANES) - 1U : (1U << n) - 1U);
+}
+
+/* n elements, at most a vector of them; the rest from `rest`. */
+static inline vec_t load_some(vec_t rest, const float *from, int64_t n)
+{
+    return n >= VEC_LANES ? vec_load(from)
+                          : vec_load_masked(rest, first_lanes(n), from);
+}
+
+static inline void store_some(float *to, vec_t x, int64_t n)
+{
+    if (n >= VEC_LANES) {
+        vec_store(to, x);
+    } else {
+        vec_store_masked(to, first_lanes(n), x);
+    }
+}
+
+/* ---- Elementwise ---- */
+
+static void unary(iso_op_t op, const iso__coeff_t *coeff, const float *x,
+                  float *y, int64_t n)
+{
+    vec_unary_fn *function = unary_function(op);
+    const vec_t a = vec_set((float)coeff->a);
+    const vec_t b = vec_set((float)coeff->b);
+
+    for (int64_t i = 0; i < n; i += VEC_LANES) {
+        const vec_t v = load_some(vec_one(), x + i, n - i);
+
+        store_some(y + i, vec_canonical(function(v, a, b)), n - i);
+    }
+}
+
+static inline vec_t load_operand(const float *x, int64_t step, int64_t i,
+                                 int64_t n)
+{
+    return step == 0 ? vec_set(*x) : load_some(vec_one(), x + i, n - i);
+}
+
+static void binary(iso_op_t op, const float *x, int64_t x_step, const float *y,
+                   int64_t y_step, float *z, int64_t n)
+{
+    vec_binary_fn *function = binary_function(op);
+
+    for (int64_t i = 0; i < n; i += VEC_LANES) {
+        const vec_t v = load_operand(x, x_step, i, n);
+        const vec_t w = load_operand(y, y_step, i, n);
+
+        store_some(z + i, vec_canonical(function(v, w)), n - i);
+    }
+}
+
+/* ---- Reductions ---- */
+
+static float neutral_of(iso_op_t op)
+{
+    switch (op) {
+    case ISO_OP_REDUCE_PROD:
+        return 1.0F;
+    case ISO_OP_REDUCE_MAX:
+        return -INFINITY;
+    case ISO_OP_REDUCE_MIN:
+        return INFINITY;
+    default:
+        return 0.0F;
+    }
+}
+
+/* The op on two numbers that reduces. */
+static iso_op_t joining_op(iso_op_t op)
+{
+    switch (op) {
+    case ISO_OP_REDUCE_PROD:
+        return ISO_OP_MUL;
+    case ISO_OP_REDUCE_MAX:
+        return ISO_OP_MAX;
+    case ISO_OP_REDUCE_MIN:
+        return ISO_OP_MIN;
+    default:
+        return ISO_OP_ADD;
+    }
+}
+
+/* The fold on vectors: what lies behind the lanes changes nothing before
+ * them. */
+static inline float fold_lanes(vec_binary_fn *join,
+                               const vec_t acc[LANE_VECTORS])
+{
+    float lane[2 * ISO_LANES] = {0};
+
+    for (int v = 0; v < LANE_VECTORS; v++) {
+        vec_store(lane + (int64_t)v * VEC_LANES, acc[v]);
+    }
+    for (int width = ISO_LANES / 2; width > 0; width /= 2) {
+        vec_store(lane, join(vec_load(lane), vec_load(lane + width)));
+    }
+    return iso_canonical(lane[0]);
+}
+
+/* Inlined with each function, so that the chain stays in registers. */
+static inline float reduce_with(vec_binary_fn *join, iso_op_t op,
+                                const float *x, int64_t n)
+{
+    const vec_t neutral = vec_set(neutral_of(op));
+    vec_t acc[LANE_VECTORS];
+
+    for (int v = 0; v < LANE_VECTORS; v++) {
+        acc[v] = neutral;
+    }
+    for (int64_t i = 0; i < n; i += ISO_LANES) {
+        for (int v = 0; v < LANE_VECTORS; v++) {
+            const int64_t at = i + (int64_t)v * VEC_LANES;
+
+            if (at < n) {
+                acc[v] = join(acc[v], load_some(neutral, x + at, n - at));
+            }
+        }
+    }
+    return fold_lanes(join, acc);
+}
+
+static float reduce_row(iso_op_t op, const float *x, int64_t n)
+{
+    switch (op) {
+    case ISO_OP_REDUCE_PROD:
+        return reduce_with(vec_mul, op, x, n);
+    case ISO_OP_REDUCE_MAX:
+        return reduce_with(vec_max, op, x, n);
+    case ISO_OP_REDUCE_MIN:
+        return reduce_with(vec_min, op, x, n);
+    default:
+        return reduce_with(vec_add, op, x, n);
+    }
+}
+
+/* Lane vectors of a few columns, folded as the lanes of a row are. */
+static vec_t fold_columns(vec_binary_fn *join, vec_t acc[ISO_LANES])
+{
+    for (int width = ISO_LANES / 2; width > 0; width /= 2) {
+        for (int i = 0; i < width; i++) {
+            acc[i] = join(acc[i], acc[i + width]);
+        }
+    }
+    return acc[0];
+}
+
+static void reduce_columns(iso_op_t op, const float *x,
+                           const iso__columns_t *columns, float *y)
+{
+    vec_binary_fn *join = binary_function(joining_op(op));
+    const vec_t neutral = vec_set(neutral_of(op));
+
+    for (int64_t i = 0; i < columns->n; i += VEC_LANES) {
+        const int64_t left = columns->n - i;
+        vec_t acc[ISO_LANES];
+
+        for (int lane = 0; lane < ISO_LANES; lane++) {
+            acc[lane] = neutral;
+        }
+        for (int64_t r = 0; r < columns->rows; r++) {
+            const float *row = x + r * columns->step + i;
+            vec_t *lane = &acc[r % ISO_LANES];
+
+            *lane = join(*lane, load_some(neutral, row, left));
+        }
+        store_some(y + i, vec_canonical(fold_columns(join, acc)), left);
+    }
+}
+
+/* ---- Softmax ---- */
+
+/* exp(x - most) of up to a vector, stored and returned; +0 behind the end. */
+static inline vec_t exp_some(const float *x, vec_t most, float *y, int64_t n)
+{
+    const vec_t e = vec_exp(vec_sub(load_some(most, x, n), most));
+
+    store_some(y, e, n);
+    return n < VEC_LANES ? load_some(vec_zero(), y, n) : e;
+}
+
+static float exp_row(const float *x, float most, float *y, int64_t n)
+{
+    const vec_t most_v = vec_set(most);
+    vec_t acc[LANE_VECTORS];
+
+    for (int v = 0; v < LANE_VECTORS; v++) {
+        acc[v] = vec_zero();
+    }
+    for (int64_t i = 0; i < n; i += ISO_LANES) {
+        for (int v = 0; v < LANE_VECTORS; v++) {
+            const int64_t at = i + (int64_t)v * VEC_LANES;
+
+            if (at < n) {
+                const vec_t e = exp_some(x + at, most_v, y + at, n - at);
+
+                acc[v] = vec_add(acc[v], e);
+            }
+        }
+    }
+    return fold_lanes(vec_add, acc);
+}
+
+static void softmax_row(bool is_log, const float *x, float *y, int64_t n)
+{
+    const float most = reduce_row(ISO_OP_REDUCE_MAX, x, n);
+    const float sum = exp_row(x, most, y, n);
+
+    if (is_log) {
+        const float log_sum = Sleef_finz_logf1_u10purecfma(sum);
+
+        binary(ISO_OP_SUB, x, 1, &most, 0, y, n);
+        binary(ISO_OP_SUB, y, 1, &log_sum, 0, y, n);
+    } else {
+        binary(ISO_OP_DIV, y, 1, &sum, 0, y, n);
+    }
+}
+
+/* Up to a vector of columns. */
+static void softmax_some(bool is_log, const float *x,
+                         const iso__columns_t *columns, float *y, int64_t n)
+{
+    const int64_t step = columns->step;
+    vec_t most = vec_set(-INFINITY);
+    vec_t acc[ISO_LANES];
+
+    for (int64_t r = 0; r < columns->rows; r++) {
+        most = vec_max(most, load_some(most, x + r * step, n));
+    }
+    for (int lane = 0; lane < ISO_LANES; lane++) {
+        acc[lane] = vec_zero();
+    }
+    for (int64_t r = 0; r < columns->rows; r++) {
+        const vec_t e = exp_some(x + r * step, most, y + r * step, n);
+
+        acc[r % ISO_LANES] = vec_add(acc[r % ISO_LANES], e);
+    }
+
+    const vec_t sum = fold_columns(vec_add, acc);
+    const vec_t log_sum = is_log ? vec_log(sum) : sum;
+
+    for (int64_t r = 0; r < columns->rows; r++) {
+        const vec_t v = load_some(vec_zero(), (is_log ? x : y) + r * step, n);
+        const vec_t z =
+            is_log ? vec_sub(vec_sub(v, most), log_sum) : vec_div(v, sum);
+
+        store_some(y + r * step, vec_canonical(z), n);
+    }
+}
+
+static void softmax_columns(bool is_log, const float *x,
+                            const iso__columns_t *columns, float *y)
+{
+    for (int64_t i = 0; i < columns->n; i += VEC_LANES) {
+        softmax_some(is_log, x + i, columns, y + i, columns->n - i);
+    }
+}
+
+/* ---- Norms ---- */
+
+static float squares_row(const float *x, float mean, int64_t n)
+{
+    const vec_t mean_v = vec_set(mean);
+    vec_t acc[LANE_VECTORS];
+
+    for (int v = 0; v < LANE_VECTORS; v++) {
+        acc[v] = vec_zero();
+    }
+    for (int64_t i = 0; i < n; i += ISO_LANES) {
+        for (int v = 0; v < LANE_VECTORS; v++) {
+            const int64_t at = i + (int64_t)v * VEC_LANES;
+
+            if (at < n) {
+                const vec_t some = load_some(mean_v, x + at, n - at);
+                const vec_t d = vec_sub(some, mean_v);
+
+                acc[v] = vec_fma(d, d, acc[v]);
+            }
+        }
+    }
+    return fold_lanes(vec_add, acc);
+}
+
+static void norm_row(const iso__norm_row_t *norm, const float *x, float *y,
+                     int64_t n)
+{
+    const vec_t mean = vec_set(norm->mean);
+    const vec_t deviation = vec_set(norm->deviation);
+
+    for (int64_t i = 0; i < n; i += VEC_LANES) {
+        const vec_t d = vec_sub(load_some(mean, x + i, n - i), mean);
+        vec_t z = vec_mul(vec_div(d, deviation),
+                          load_operand(norm->scale, norm->step, i, n));
+
+        if (norm->bias != NULL) {
+            z = vec_add(z, load_operand(norm->bias, norm->step, i, n));
+        }
+        store_some(y + i, vec_canonical(z), n - i);
+    }
+}
+
+static void lrn_row(const iso__lrn_row_t *lrn, const float *x, float *y,
+                    int64_t n)
+{
+    const vec_t beta = vec_set(lrn->beta);
+
+    for (int64_t i = 0; i < n; i += VEC_LANES) {
+        vec_t sum = vec_zero();
+
+        for (int64_t k = 0; k < lrn->count; k++) {
+            const float *row = lrn->first + k * lrn->step + i;
+            const vec_t v = load_some(vec_zero(), row, n - i);
+
+            sum = vec_fma(v, v, sum);
+        }
+        sum = vec_add(vec_set(lrn->bias), vec_mul(vec_set(lrn->alpha), sum));
+
+        const vec_t v = load_some(vec_zero(), x + i, n - i);
+        const vec_t z = vec_div(v, vec_canonical(binary_pow(sum, beta)));
+
+        store_some(y + i, vec_canonical(z), n - i);
+    }
+}
+
+/* ---- Pools ---- */
+
+static void pool_tap(bool is_max, const float *x, int64_t step, float *y,
+                     int64_t n)
+{
+    float rest[VEC_LANES] = {0};
+
+    for (int64_t i = 0; i < n; i += VEC_LANES) {
+        const int64_t left = n - i;
+        const vec_t sum = load_some(vec_zero(), y + i, left);
+        vec_t v;
+
+        if (step == 1) {
+            v = load_some(vec_zero(), x + i, left);
+        } else if (left >= VEC_LANES) {
+            v = vec_load_step(x + i * step, step);
+        } else {
+            for (int64_t k = 0; k < left; k++) {
+                rest[k] = x[(i + k) * step];
+            }
+            v = vec_load(rest);
+        }
+        store_some(y + i, is_max ? vec_max(sum, v) : vec_add(sum, v), left);
+    }
+}
+
+const iso__light_isa_t LIGHT_TABLE = {
+    .unary = unary,
+    .binary = binary,
+    .reduce_row = reduce_row,
+    .reduce_columns = reduce_columns,
+    .softmax_row = softmax_row,
+    .softmax_columns = softmax_columns,
+    .squares_row = squares_row,
+    .norm_row = norm_row,
+    .lrn_row = lrn_row,
+    .pool_tap = pool_tap,
+};

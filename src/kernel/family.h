@@ -1,0 +1,44 @@
+/*
+ * Kernel families: which instructions the fast kernels use. All families
+ * give the same bits; they differ in speed alone.
+ *
+ * Debian's BLIS falls back to kernels without FMA (or with AVX2 alone) on
+ * CPUs whose name it does not know, so the family is chosen here by CPUID
+ * and handed to BLIS before its first call.
+ */
+#ifndef ISO_FAMILY_H
+#define ISO_FAMILY_H
+
+#include "isotome/status.h"
+
+#include <stdbool.h>
+
+/* X(NAME, text, BLIS arch id name; "" for the scalar path without BLIS) */
+#define ISO_FAMILY_MAP(X)            \
+    X(SCALAR, "scalar", "")          \
+    X(HASWELL, "haswell", "haswell") \
+    X(ZEN, "zen", "zen")             \
+    X(ZEN2, "zen2", "zen2")          \
+    X(ZEN3, "zen3", "zen3")          \
+    X(SKX, "skx", "skx")
+
+typedef enum iso_family {
+#define X(name, text, blis) ISO_FAMILY_##name,
+    ISO_FAMILY_MAP(X)
+#undef X
+        ISO_FAMILY_COUNT
+} iso_family_t;
+
+const char *iso_family_string(iso_family_t family);
+
+/* Can this CPU run it (and was this program built with it)? */
+bool iso_family_supported(iso_family_t family);
+
+/*
+ * The best family of this CPU, or the one that the environment variable
+ * ISOTOME_KERNELS names. Errors: ISO_INVAL for an unknown name or one that
+ * this CPU cannot run, with the list of those it can.
+ */
+iso_status_t iso_family_choose(iso_family_t *family_out);
+
+#endif
