@@ -1,0 +1,88 @@
+/*
+ * Model file: an HDF5 file with a graph and its weights, isotome-model(5).
+ *
+ *     /                 attributes format = "isotome-model", format_version,
+ *                       arithmetic_version, root_digest, producer
+ *     /graph            the graph as UTF-8 JSON (scalar string), with the
+ *                       attribute digest (XXH3-64 of the bytes)
+ *     /weights/<name>   one contiguous dataset each, little-endian, with the
+ *                       attribute digest and, for bf16 and bool, stored_as
+ *
+ * "/" in a weight's name is stored as %2F, "%" as %25, and the dots of a name
+ * that is only "." or ".." as %2E. The root digest is over (name, dtype,
+ * shape, digest) of all weights in name order, so that a rank checks the whole
+ * from metadata and its own part from its own bytes.
+ *
+ * Reading is not collective: each rank opens the file by itself. Sizes are
+ * checked against the file's length before anything is allocated; external
+ * links, external storage and filters are refused.
+ */
+#ifndef ISO_MODEL_FILE_H
+#define ISO_MODEL_FILE_H
+
+#include "isotome/graph.h"
+
+typedef struct iso_model iso_model_t;
+
+/* A weight as the file describes it. Borrowed from the model. */
+typedef struct iso_weight_info {
+    const char *name;
+    iso_dtype_t dtype;
+    iso_shape_t shape;
+    size_t bytes;
+    uint64_t digest;
+} iso_weight_info_t;
+
+/* Hands out a weight's bytes when they are to be written. */
+typedef struct iso_weight_source {
+    iso_status_t (*get)(void *arg, const char *name, iso_tensor_t *tensor_out);
+    void *arg;
+} iso_weight_source_t;
+
+/*
+ * Write graph and the weights it uses to path: to a temporary name beside
+ * it, fsync, rename.
+ *
+ * Errors: ISO_IO (folder missing, disk full, ... with the path); ISO_INVAL
+ * when a param of the graph has no weight or another shape.
+ */
+iso_status_t iso_model_write(const char *path, const iso_graph_t *graph,
+                             const iso_weight_source_t *source);
+
+/*
+ * Open and read all metadata: graph, and what each weight is.
+ *
+ * Errors: ISO_INPUT for a missing, empty, truncated, foreign or damaged file,
+ * another format or arithmetic version, a root digest that does not match, a
+ * weight missing or of another dtype or shape than the graph says; each names
+ * file and dataset.
+ */
+iso_status_t iso_model_open(const char *path, iso_model_t **model_out);
+void iso_model_close(iso_model_t **model);
+
+/* Borrowed from the model. */
+const iso_graph_t *iso_model_graph(const iso_model_t *model);
+const char *iso_model_path(const iso_model_t *model);
+const char *iso_model_producer(const iso_model_t *model);
+uint64_t iso_model_root_digest(const iso_model_t *model);
+int iso_model_weight_count(const iso_model_t *model); /* in name order */
+const iso_weight_info_t *iso_model_weight(const iso_model_t *model, int index);
+
+/* NULL when there is none of this name. */
+const iso_weight_info_t *iso_model_find(const iso_model_t *model,
+                                        const char *name);
+
+/*
+ * Read a whole weight and compare its digest.
+ *
+ * data  [out]  info->bytes bytes, the caller's
+ * Errors: ISO_INPUT naming file and dataset for a read that fails or a
+ * digest that does not match.
+ */
+iso_status_t iso_model_read(iso_model_t *model, const iso_weight_info_t *info,
+                            void *data);
+
+/* Bytes of weights read so far. */
+size_t iso_model_bytes_read(const iso_model_t *model);
+
+#endif
