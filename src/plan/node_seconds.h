@@ -1,0 +1,26 @@
+/*
+ * Predicted seconds of a node on one rank: the longer of its arithmetic at
+ * the rank's rate and its bytes at the rank's memory bandwidth.
+ *
+ * A rank's rate is that of a well-shaped contraction; other classes of ops
+ * reach a fixed share of it (node_seconds.c). Leaves and reshapes, which do
+ * nothing, take no time.
+ */
+#ifndef ISO_NODE_SECONDS_H
+#define ISO_NODE_SECONDS_H
+
+#include "isotome/graph.h"
+#include "isotome/machine.h"
+
+/* Errors: ISO_SHAPE when a dim is not bound. */
+iso_status_t iso_node_seconds(const iso_graph_t *graph, iso_node_id_t node,
+                              const iso_machine_rank_t *rank,
+                              double *seconds_out);
+
+/* Sum over all nodes of a graph, and of their floating-point operations. */
+iso_status_t iso_graph_seconds(const iso_graph_t *graph,
+                               const iso_machine_rank_t *rank,
+                               double *seconds_out);
+iso_status_t iso_graph_flops(const iso_graph_t *graph, double *flops_out);
+
+#endif

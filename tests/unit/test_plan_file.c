@@ -1,0 +1,215 @@
+#include "base/json.h"
+#include "base/mem.h"
+#include "plan_model.h"
+#include "iso_test_folder.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { PLACE_BYTES = 128 };
+
+static void test_write_and_read(void)
+{
+    static const char *const shapes[] = {"N,64", "8,64"};
+
+    for (int i = 0; i < 2; i++) {
+        iso_graph_t *graph = make_model(shapes[i]);
+        iso_plan_options_t options = {.world = 4, .samples = 1000};
+        iso_plan_t *plan = make_plan(graph, &options);
+        iso_plan_t *again = NULL;
+        CU_ASSERT_EQUAL_FATAL(iso_plan_write(plan, "plan.json"), ISO_OK);
+        CU_ASSERT_EQUAL_FATAL(iso_plan_read("plan.json", graph, &again),
+                              ISO_OK);
+        CU_ASSERT_EQUAL(iso_plan_digest(plan), iso_plan_digest(again));
+        CU_ASSERT_EQUAL(iso_plan_seconds(plan, 99),
+                        iso_plan_seconds(again, 99));
+        char *text = iso_plan_text(plan);
+        char *text_again = iso_plan_text(again);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(text_again);
+        CU_ASSERT_STRING_EQUAL(text, text_again);
+        iso_free(text);
+        iso_free(text_again);
+        iso_plan_destroy(&again);
+        iso_plan_destroy(&plan);
+        iso_graph_destroy(&graph);
+    }
+}
+
+static void test_other_graph(void)
+{
+    iso_graph_t *graph = make_model("N,64");
+    iso_graph_t *other = make_model("M,64");
+    iso_plan_options_t options = {.world = 2};
+    iso_plan_t *plan = make_plan(graph, &options);
+    iso_plan_t *again = NULL;
+    char digest[32];
+
+    CU_ASSERT_EQUAL_FATAL(iso_plan_write(plan, "plan.json"), ISO_OK);
+    CU_ASSERT_EQUAL(iso_plan_read("plan.json", other, &again), ISO_DISAGREE);
+    (void)snprintf(digest, sizeof digest, "%016llx",
+                   (unsigned long long)iso_graph_digest(graph));
+    CU_ASSERT(test_failed_with(digest));
+    (void)snprintf(digest, sizeof digest, "%016llx",
+                   (unsigned long long)iso_graph_digest(other));
+    CU_ASSERT(test_failed_with(digest));
+    CU_ASSERT_PTR_NULL(again);
+    iso_plan_destroy(&plan);
+    iso_graph_destroy(&other);
+    iso_graph_destroy(&graph);
+}
+
+/* The value in a JSON text ("/stages/1/rank"), not owned. */
+static json_t *find_value(json_t *root, const char *place, char *key_out,
+                          json_t **parent_out)
+{
+    char copy[PLACE_BYTES];
+    json_t *value = root;
+
+    (void)snprintf(copy, sizeof copy, "%s", place + 1);
+    for (char *key = copy; key != NULL;) {
+        char *slash = strchr(key, '/');
+        if (slash != NULL) {
+            *slash = '\0';
+        }
+        *parent_out = value;
+        (void)snprintf(key_out, PLACE_BYTES, "%s", key);
+        value = json_is_array(value)
+                    ? json_array_get(value, strtoul(key, NULL, 10))
+                    : json_object_get(value, key);
+        key = slash == NULL ? NULL : slash + 1;
+    }
+    return value;
+}
+
+/* Read plan.json with one value replaced. */
+static void expect_edit_refused(const iso_graph_t *graph, const char *place,
+                                const char *new_value, const char *message)
+{
+    iso_json_t file;
+    char key[PLACE_BYTES];
+    json_t *parent = NULL;
+    iso_plan_t *plan = NULL;
+    json_t *value = json_loads(new_value, JSON_DECODE_ANY, NULL);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(value);
+    CU_ASSERT_EQUAL_FATAL(iso_json_read("plan.json", &file), ISO_OK);
+    CU_ASSERT_PTR_NOT_NULL(find_value(file.value, place, key, &parent));
+    if (json_is_array(parent)) {
+        CU_ASSERT_EQUAL(
+            json_array_set_new(parent, strtoul(key, NULL, 10), value), 0);
+    } else {
+        CU_ASSERT_EQUAL(json_object_set_new(parent, key, value), 0);
+    }
+    CU_ASSERT_EQUAL_FATAL(iso_json_write(file.value, "edited.json"), ISO_OK);
+    json_decref(file.value);
+    CU_ASSERT_EQUAL(iso_plan_read("edited.json", graph, &plan), ISO_INPUT);
+    CU_ASSERT(test_failed_with(message));
+    CU_ASSERT_PTR_NULL(plan);
+    iso_plan_destroy(&plan);
+}
+
+static const struct {
+    const char *place;
+    const char *value;
+    const char *message;
+} edits[] = {
+    {"/format", "\"isotome-machine\"", "expected 'isotome-plan'"},
+    {"/format_version", "2", "format_version"},
+    {"/digest", "\"0000000000000000\"", "'digest'"},
+    {"/world", "3", "used"},
+    {"/world", "0", "world"},
+    {"/used", "1", "used"},
+    {"/layer_count", "7", "layer_count"},
+    {"/batch", "null", "'batch' must be N"},
+    {"/batch", "\"M\"", "'batch' must be N"},
+    {"/micro_batch", "0", "micro_batch"},
+    {"/micro_batch", "4294967296", "micro_batch"},
+    {"/micro_batch", "8", "this program computes"},
+    {"/samples", "-1", "samples"},
+    {"/samples", "5", "'seconds'"},
+    {"/split", "[6]", "1 counts, expected 2"},
+    {"/split", "[0,6]", "split[0]"},
+    {"/split", "[1,6]", "7 layers, but the model has 6"},
+    {"/split", "[1,7]", "split[1]"},
+    {"/split", "[1,4]", "5 layers, but the model has 6"},
+    {"/split", "[2,4]", "stages[0]"},
+    {"/split_kind", "\"odd\"", "'split_kind' is 'odd'"},
+    {"/figures", "\"odd\"", "'figures' is 'odd'"},
+    {"/seconds", "1", "'seconds'"},
+    {"/bubble", "0.5", "'bubble'"},
+    {"/stages/0/rank", "1", "stages[0]: 'rank' is 1"},
+    {"/stages/1/weight_bytes", "5", "stages[1]: 'weight_bytes' is 5"},
+    {"/stages/1/activation_bytes", "5", "activation_bytes"},
+    {"/stages/1/scratch_bytes", "5", "scratch_bytes"},
+    {"/stages/1/buffer_bytes", "5", "buffer_bytes"},
+    {"/stages/1/peak_bytes", "5", "peak_bytes"},
+    {"/stages/1/receive_bytes", "5", "receive_bytes"},
+    {"/stages/1/send_bytes", "5", "send_bytes"},
+    {"/stages/1/layers", "5", "layers"},
+    {"/stages/1/first_layer", "5", "first_layer"},
+    {"/stages/1/flops", "5", "flops"},
+    {"/stages/1/compute_s", "-5", "compute_s"},
+    {"/stages/1/host", "5", "host"},
+    {"/stages", "[]", "stages: 0 elements"},
+    {"/boundaries", "[]", "boundaries: 0 elements"},
+    {"/boundaries/0/name", "\"m9\"", "'name'"},
+    {"/boundaries/0/shape", "\"[1,64]\"", "'shape'"},
+    {"/boundaries/0/dtype", "\"f16\"", "'dtype'"},
+    {"/boundaries/0/to_stage", "0", "'to_stage'"},
+    {"/tied", "[]", "tied: 0 elements"},
+    {"/tied/0", "\"w0\"", "'w0'"},
+    {"/stages/0", "{\"hots\": 1}", "unknown member 'hots'"},
+};
+
+static void test_edited_files(void)
+{
+    iso_graph_t *graph = make_model("N,64");
+    iso_plan_options_t options = {.world = 2,
+                                  .micro_batch = 16,
+                                  .samples = 100,
+                                  .split_kind = ISO_SPLIT_EVEN};
+    iso_plan_t *plan = make_plan(graph, &options);
+
+    CU_ASSERT_EQUAL_FATAL(iso_plan_write(plan, "plan.json"), ISO_OK);
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        expect_edit_refused(graph, edits[i].place, edits[i].value,
+                            edits[i].message);
+    }
+    iso_plan_destroy(&plan);
+    CU_ASSERT_EQUAL(iso_plan_read("missing.json", graph, &plan), ISO_INPUT);
+    CU_ASSERT(test_failed_with("missing.json"));
+    scratch_save("empty.json", "", 0);
+    CU_ASSERT_EQUAL(iso_plan_read("empty.json", graph, &plan), ISO_INPUT);
+    CU_ASSERT(test_failed_with("empty.json"));
+    iso_graph_destroy(&graph);
+}
+
+static int64_t blocks_at_start;
+
+static void remember_blocks(void)
+{
+    blocks_at_start = iso_mem_count().blocks;
+}
+
+static void check_blocks(void)
+{
+    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"write and read", test_write_and_read},
+        {"other graph", test_other_graph},
+        {"edited files", test_edited_files},
+        CU_TEST_INFO_NULL,
+    };
+    CU_SuiteInfo suites[] = {
+        {"plan_file", NULL, NULL, remember_blocks, check_blocks, tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    scratch_begin();
+    return iso_test_main(suites);
+}
