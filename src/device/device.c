@@ -1,0 +1,97 @@
+#include "isotome/error.h"
+
+#include "base/mem.h"
+#include "device/device_impl.h"
+#include "kernel/ref.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static iso_status_t open_ref(iso_device_t *device)
+{
+    (void)snprintf(device->text, sizeof device->text, "ref, 1 thread");
+    return ISO_OK;
+}
+
+static iso_status_t run_ref(const iso_device_t *device, const iso_node_t *node,
+                            const iso_tensor_t *const *inputs,
+                            const iso_tensor_t *output)
+{
+    (void)device;
+    return iso_ref_run(node, inputs, output);
+}
+
+static iso_status_t open_cpu(iso_device_t *device)
+{
+    ISO_TRY(iso_cpu_create(device->threads, &device->cpu));
+    (void)snprintf(device->text, sizeof device->text, "cpu %s, %d thread%s",
+                   iso_family_string(iso_cpu_family(device->cpu)),
+                   device->threads, device->threads == 1 ? "" : "s");
+    return ISO_OK;
+}
+
+static iso_status_t run_cpu(const iso_device_t *device, const iso_node_t *node,
+                            const iso_tensor_t *const *inputs,
+                            const iso_tensor_t *output)
+{
+    return iso_cpu_run(device->cpu, node, inputs, output);
+}
+
+static const iso_device_kind_t kinds[] = {
+    {"ref", open_ref, run_ref},
+    {"cpu", open_cpu, run_cpu},
+};
+
+static const iso_device_kind_t *find_kind(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(kinds[i].name, name) == 0) {
+            return &kinds[i];
+        }
+    }
+    return NULL;
+}
+
+iso_status_t iso_device_open(const char *name, int threads,
+                             iso_device_t **device_out)
+{
+    const iso_device_kind_t *kind = find_kind(name);
+    iso_device_t *device;
+    iso_status_t status;
+
+    if (kind == NULL) {
+        return iso_fail(ISO_INVAL, "no device '%s'; there are: ref, cpu", name);
+    }
+    if (threads < 1) {
+        return iso_fail(ISO_INVAL,
+                        "device '%s': %d threads, expected at least 1", name,
+                        threads);
+    }
+    device = iso_alloc_zeroed(1, sizeof *device);
+    if (device == NULL) {
+        return ISO_NOMEM;
+    }
+    device->kind = kind;
+    device->threads = threads;
+    status = kind->open(device);
+    if (status != ISO_OK) {
+        iso_free(device);
+        return status;
+    }
+    *device_out = device;
+    return ISO_OK;
+}
+
+void iso_device_close(iso_device_t **device)
+{
+    if (*device != NULL) {
+        iso_cpu_destroy(&(*device)->cpu);
+        iso_free(*device);
+        *device = NULL;
+    }
+}
+
+const char *iso_device_text(const iso_device_t *device)
+{
+    return device->text;
+}

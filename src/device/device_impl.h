@@ -1,0 +1,26 @@
+/* What a kind of device is made of; private to src/device. */
+#ifndef ISO_DEVICE_IMPL_H
+#define ISO_DEVICE_IMPL_H
+
+#include "device/device.h"
+#include "kernel/cpu.h"
+
+enum { ISO_DEVICE_TEXT_BYTES = 64 };
+
+/* A device that works in host memory, node by node. */
+typedef struct iso_device_kind {
+    const char *name;
+    iso_status_t (*open)(iso_device_t *device); /* sets text */
+    iso_status_t (*run)(const iso_device_t *device, const iso_node_t *node,
+                        const iso_tensor_t *const *inputs,
+                        const iso_tensor_t *output);
+} iso_device_kind_t;
+
+struct iso_device {
+    const iso_device_kind_t *kind;
+    int threads;
+    iso_cpu_t *cpu; /* NULL but for "cpu" */
+    char text[ISO_DEVICE_TEXT_BYTES];
+};
+
+#endif
