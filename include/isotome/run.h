@@ -1,0 +1,53 @@
+/*
+ * Run: a model over all its inputs, on the ranks of a communicator.
+ *
+ *     iso_run_options_t options = {
+ *         .model = "net.h5", .device = "cpu", .threads = 1,
+ *         .n_inputs = 1, .inputs = (const char *const[]){"x.npy"},
+ *         .n_outputs = 1, .outputs = (const char *const[]){"y.npy"}};
+ *     iso_status_t status = iso_run(&options, MPI_COMM_WORLD, stdout);
+ *     if (status != ISO_OK) { puts(iso_error_text()); }
+ *
+ * Before any weight is read all ranks compare what they are about to do;
+ * ranks that differ refuse to run.
+ */
+#ifndef ISO_RUN_H
+#define ISO_RUN_H
+
+#include "isotome/plan.h"
+
+#include <mpi.h>
+
+#include <stdio.h>
+
+/* All texts are borrowed for the call. */
+typedef struct iso_run_options {
+    const char *model;          /* path of the model file */
+    int n_inputs;               /* places: "[NAME=]X.npy" or */
+    const char *const *inputs;  /* "[NAME=]F.h5:/dataset" */
+    int n_outputs;
+    const char *const *outputs;
+    iso_plan_options_t plan;    /* world and samples are filled in */
+    const char *plan_path;      /* replay this plan; NULL: make one */
+    const char *machine_path;   /* NULL: default figures */
+    const char *device;         /* "cpu" or "ref" */
+    int threads;                /* of each rank, >= 1 */
+    bool force;                 /* replace outputs that exist */
+    bool progress;              /* show it on stderr */
+    const char *report_path;    /* JSON report; NULL: none */
+} iso_run_options_t;
+
+/*
+ * Collective over comm, which is duplicated.
+ *
+ * table  [in]  where rank 0 prints "where the time went"; NULL: nowhere
+ * Returns the same status on every rank, with the same text (error.h):
+ * ISO_DISAGREE when ranks differ in program, model, weights, split or plan;
+ * ISO_INVAL, ISO_INPUT, ISO_SHAPE, ISO_UNSUPPORTED, ISO_IO, ISO_NOMEM.
+ * On a failure no output exists under its name (one that existed before is
+ * untouched).
+ */
+iso_status_t iso_run(const iso_run_options_t *options, MPI_Comm comm,
+                     FILE *table);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * Feed: the model inputs that a rank reads, row by row from files, as
+ * micro-batches.
+ *
+ *     open (all places are checked) -> samples are agreed on -> reserve ->
+ *     read and bind, once for each micro-batch
+ */
+#ifndef ISO_FEED_H
+#define ISO_FEED_H
+
+#include "isotome/graph.h"
+
+#include "device/device.h"
+#include "exec/batches.h"
+
+typedef struct iso_feed iso_feed_t;
+
+/*
+ * Open the files of places ("NAME=FILE" or, for a model with one input,
+ * "FILE") and compare dtype and shape with what the model declares.
+ *
+ * batch  [in]  name of the free dim, or NULL
+ * Errors: ISO_INVAL for a name that the model does not have, given twice or
+ * missing; ISO_INPUT for files; ISO_SHAPE for a wrong dtype or shape (both
+ * shown).
+ */
+iso_status_t iso_feed_open(const iso_graph_t *graph, const char *batch,
+                           const char *const *places, int n_places,
+                           iso_feed_t **feed_out);
+void iso_feed_close(iso_feed_t **feed);
+
+/*
+ * Samples in the files; 1 when nothing follows the batch.
+ * Errors: ISO_SHAPE when two inputs have different numbers, naming both.
+ */
+iso_status_t iso_feed_samples(const iso_feed_t *feed, int64_t *samples_out);
+
+/* Reserve a micro-batch of rows for each input that stage_graph has. */
+iso_status_t iso_feed_reserve(iso_feed_t *feed, const iso_graph_t *stage_graph,
+                              const iso_batches_t *batches);
+
+/* Read the rows of micro-batch index. Errors: ISO_INPUT. */
+iso_status_t iso_feed_read(iso_feed_t *feed, const iso_batches_t *batches,
+                           int64_t index);
+
+/* Bind the reserved inputs to a program. */
+iso_status_t iso_feed_bind(const iso_feed_t *feed, iso_program_t *program);
+
+#endif

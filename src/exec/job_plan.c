@@ -1,0 +1,173 @@
+#include "exec/job_plan.h"
+
+#include "isotome/error.h"
+
+#include "base/digest.h"
+#include "base/mem.h"
+#include "kernel/arith.h"
+#include "par/fields.h"
+#include "par/par.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A rank's host and the memory it may use; plain bytes, gathered. */
+typedef struct seat {
+    char host[MPI_MAX_PROCESSOR_NAME];
+    uint64_t memory_bytes;
+} seat_t;
+
+/* Memory of the host shared out among the ranks on it. Collective. */
+static seat_t seat_of_this_rank(MPI_Comm comm)
+{
+    seat_t seat;
+    MPI_Comm node = MPI_COMM_NULL;
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_bytes = sysconf(_SC_PAGESIZE);
+
+    memset(&seat, 0, sizeof seat);
+    (void)snprintf(seat.host, sizeof seat.host, "%s", iso_par_host());
+    ISO_CHECK_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0,
+                                      MPI_INFO_NULL, &node));
+    if (pages > 0 && page_bytes > 0) {
+        seat.memory_bytes = (uint64_t)pages * (uint64_t)page_bytes /
+                            (uint64_t)iso_par_size(node);
+    }
+    ISO_CHECK_MPI(MPI_Comm_free(&node));
+    return seat;
+}
+
+/* Default figures with the hosts and memory of this job. Collective. */
+static iso_status_t describe_job(MPI_Comm comm, iso_machine_t **machine_out)
+{
+    int size = iso_par_size(comm);
+    seat_t mine = seat_of_this_rank(comm);
+    seat_t *seats = iso_alloc_zeroed((size_t)size, sizeof *seats);
+    iso_status_t status =
+        iso_par_agree(seats != NULL ? ISO_OK : ISO_NOMEM, comm);
+
+    if (status != ISO_OK) {
+        iso_free(seats);
+        return status;
+    }
+    ISO_CHECK_MPI(MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, seats,
+                                (int)sizeof mine, MPI_BYTE, comm));
+    status = iso_machine_default(size, 0, 0, machine_out);
+    for (int rank = 0; status == ISO_OK && rank < size; rank++) {
+        iso_machine_rank_t facts = *iso_machine_rank(*machine_out, rank);
+
+        facts.host = seats[rank].host;
+        if (seats[rank].memory_bytes > 0) {
+            facts.memory_bytes = (size_t)seats[rank].memory_bytes;
+        }
+        status = iso_machine_set_rank(*machine_out, rank, &facts);
+    }
+    iso_free(seats);
+    return iso_par_agree(status, comm);
+}
+
+/* This rank's plan; not collective. */
+static iso_status_t plan_alone(const iso_run_options_t *options, int size,
+                               iso_job_plan_t *job)
+{
+    const iso_graph_t *graph = iso_model_graph(job->model);
+    iso_plan_options_t wanted = options->plan;
+
+    if (options->machine_path != NULL) {
+        ISO_TRY(iso_machine_read(options->machine_path, &job->machine));
+        if (iso_machine_world(job->machine) != size) {
+            return iso_fail(ISO_INVAL,
+                            "machine file '%s' describes %d ranks, this job "
+                            "has %d",
+                            options->machine_path,
+                            iso_machine_world(job->machine), size);
+        }
+    }
+    if (options->plan_path == NULL) {
+        wanted.world = size;
+        return iso_plan_create(graph, job->machine, &wanted, &job->plan);
+    }
+    ISO_TRY(iso_plan_read(options->plan_path, graph, &job->plan));
+    if (iso_plan_world(job->plan) != size) {
+        return iso_fail(ISO_INVAL,
+                        "plan '%s' is for %d ranks, this job has %d: start "
+                        "it with that many or make another plan",
+                        options->plan_path, iso_plan_world(job->plan), size);
+    }
+    return ISO_OK;
+}
+
+enum { N_FIELDS = 6 };
+
+static iso_status_t compare(const iso_job_plan_t *job, MPI_Comm comm)
+{
+    char arithmetic[16];
+    char plan_text[ISO_FIELD_TEXT_BYTES] = "none: planning failed";
+    char *split = NULL;
+    uint64_t plan_digest = 0;
+    uint64_t split_digest = 0;
+
+    (void)snprintf(arithmetic, sizeof arithmetic, "%d", ISO_ARITHMETIC_VERSION);
+    if (job->plan != NULL) {
+        split = iso_layer_split_text(iso_plan_split(job->plan));
+        split_digest = iso_layer_split_digest(iso_plan_split(job->plan));
+        plan_digest = iso_plan_digest(job->plan);
+        (void)snprintf(
+            plan_text, sizeof plan_text, "split %s, micro-batch %" PRId64,
+            split != NULL ? split : "?", iso_plan_micro_batch(job->plan));
+    }
+    const iso_field_t fields[N_FIELDS] = {
+        {"the program's version",
+         iso_digest_of(ISO_VERSION, sizeof ISO_VERSION), ISO_VERSION},
+        {"the arithmetic's version", ISO_ARITHMETIC_VERSION, arithmetic},
+        {"the model's graph", iso_graph_digest(iso_model_graph(job->model)),
+         iso_model_path(job->model)},
+        {"the model's weights", iso_model_root_digest(job->model),
+         iso_model_path(job->model)},
+        {"the layer split", split_digest,
+         split != NULL ? split : "none: planning failed"},
+        {"the plan", plan_digest, plan_text},
+    };
+    iso_status_t status = iso_fields_agree(fields, N_FIELDS, comm);
+
+    iso_free(split);
+    return status;
+}
+
+/*
+ * Fields are compared before a failure to plan is made common: a rank that
+ * was told another split or model may well be unable to plan, and the reason
+ * to show is that it was told otherwise.
+ */
+iso_status_t iso_job_plan_agree(const iso_run_options_t *options, MPI_Comm comm,
+                                iso_job_plan_t *job)
+{
+    char text[ISO_ERROR_TEXT_BYTES] = "";
+    iso_status_t planned =
+        iso_par_agree(iso_model_open(options->model, &job->model), comm);
+
+    if (planned != ISO_OK) {
+        return planned;
+    }
+    if (options->machine_path == NULL) {
+        ISO_TRY(describe_job(comm, &job->machine));
+    }
+    planned = plan_alone(options, iso_par_size(comm), job);
+    if (planned != ISO_OK) {
+        (void)snprintf(text, sizeof text, "%s", iso_error_text());
+    }
+    ISO_TRY(compare(job, comm));
+    if (planned != ISO_OK) {
+        (void)iso_fail(planned, "%s", text);
+    }
+    return iso_par_agree(planned, comm);
+}
+
+void iso_job_plan_free(iso_job_plan_t *job)
+{
+    iso_plan_destroy(&job->plan);
+    iso_machine_destroy(&job->machine);
+    iso_model_close(&job->model);
+}

@@ -1,0 +1,48 @@
+/*
+ * Report: where the time went, rank by rank, and what was planned against
+ * what was measured.
+ */
+#ifndef ISO_REPORT_H
+#define ISO_REPORT_H
+
+#include "isotome/plan.h"
+
+#include "exec/times.h"
+
+#include <mpi.h>
+
+#include <stdio.h>
+
+enum { ISO_REPORT_TEXT_BYTES = 64 };
+
+/* One rank's figures; plain bytes, gathered to rank 0. */
+typedef struct iso_report_rank {
+    char host[ISO_REPORT_TEXT_BYTES];
+    char device[ISO_REPORT_TEXT_BYTES];
+    int stage; /* -1: idle */
+    iso_times_t times;
+    double sent_bytes; /* in messages, whole job */
+    double read_bytes; /* of weights */
+    double planned_read_bytes;
+    double peak_bytes; /* resident */
+    double planned_peak_bytes;
+} iso_report_rank_t;
+
+typedef struct iso_report {
+    int size;                 /* ranks */
+    iso_report_rank_t *ranks; /* (size), at rank 0; else NULL */
+    int64_t samples;
+    int64_t micro_batch;
+    double planned_s; /* predicted for the job */
+} iso_report_t;
+
+/* Collective over comm: gather to rank 0. Errors: ISO_NOMEM. */
+iso_status_t iso_report_gather(const iso_report_rank_t *mine, MPI_Comm comm,
+                               iso_report_t *report);
+void iso_report_free(iso_report_t *report);
+
+/* At rank 0. The table for people, and the JSON file of --report. */
+void iso_report_print(const iso_report_t *report, FILE *file);
+iso_status_t iso_report_write(const iso_report_t *report, const char *path);
+
+#endif

@@ -1,0 +1,270 @@
+#include "isotome/run.h"
+
+#include "isotome/error.h"
+#include "isotome/model_file.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "exec/job_plan.h"
+#include "exec/report.h"
+#include "exec/worker.h"
+#include "par/par.h"
+
+#include <string.h>
+
+/* What one rank holds of a job, in the order it is made. */
+typedef struct job {
+    const iso_run_options_t *options;
+    MPI_Comm comm;
+    int rank;
+    iso_job_plan_t plan;
+    iso_feed_t *feed;
+    iso_batches_t batches;
+    iso_partition_t *partitions[ISO_FORM_COUNT];
+    iso_forms_t forms;
+    iso_load_t *load;
+    iso_device_t *device;
+    iso_deliver_t *deliver;
+    iso_worker_t *worker;
+    iso_progress_t progress;
+    iso_times_t times;
+} job_t;
+
+static bool is_idle(const job_t *job)
+{
+    return job->rank >= iso_plan_used(job->plan.plan);
+}
+
+static int stage_of(const job_t *job)
+{
+    return is_idle(job) ? -1 : iso_plan_used(job->plan.plan) - 1 - job->rank;
+}
+
+/*
+ * Samples in the job. The first stage (the highest used rank) opens every
+ * input; stages that use one open it too, later ones only when they must.
+ */
+static iso_status_t open_inputs(job_t *job)
+{
+    const iso_run_options_t *options = job->options;
+    int64_t samples = -1;
+    int64_t most = 0;
+    iso_status_t status = ISO_OK;
+
+    if (!is_idle(job)) {
+        status = iso_feed_open(iso_model_graph(job->plan.model),
+                               iso_plan_batch(job->plan.plan), options->inputs,
+                               options->n_inputs, &job->feed);
+    }
+    if (status == ISO_OK && job->feed != NULL) {
+        status = iso_feed_samples(job->feed, &samples);
+    }
+    ISO_TRY(iso_par_agree(status, job->comm));
+    ISO_CHECK_MPI(
+        MPI_Allreduce(&samples, &most, 1, MPI_INT64_T, MPI_MAX, job->comm));
+    if (samples >= 0 && samples != most) {
+        status = iso_fail(ISO_DISAGREE,
+                          "the inputs hold %lld samples here and %lld on "
+                          "another rank",
+                          (long long)samples, (long long)most);
+    }
+    job->batches = iso_batches_of(most, iso_plan_micro_batch(job->plan.plan));
+    return iso_par_agree(status, job->comm);
+}
+
+static iso_status_t cut(job_t *job)
+{
+    const iso_graph_t *graph = iso_model_graph(job->plan.model);
+
+    job->forms.model = graph;
+    for (int form = 0; form < ISO_FORM_COUNT; form++) {
+        if (job->batches.size[form] == 0) {
+            continue;
+        }
+        ISO_TRY(iso_plan_partition(job->plan.plan, graph,
+                                   job->batches.size[form],
+                                   &job->partitions[form]));
+        job->forms.partition[form] = job->partitions[form];
+    }
+    return ISO_OK;
+}
+
+static iso_status_t load(job_t *job)
+{
+    double begin_s = iso_clock_s();
+
+    ISO_TRY(cut(job));
+    ISO_TRY(iso_device_open(job->options->device, job->options->threads,
+                            &job->device));
+    ISO_TRY(iso_load_stage(
+        job->plan.model,
+        iso_partition_stage(job->partitions[ISO_FORM_FULL], stage_of(job)),
+        &job->load));
+    job->times.load_s = iso_clock_s() - begin_s;
+    return ISO_OK;
+}
+
+static iso_status_t open_outputs(job_t *job)
+{
+    iso_deliver_spec_t spec = {
+        .graph = iso_model_graph(job->plan.model),
+        .batch = iso_plan_batch(job->plan.plan),
+        .places = job->options->outputs,
+        .n_places = job->options->n_outputs,
+        .force = job->options->force,
+        .samples = job->batches.samples,
+    };
+
+    return iso_deliver_open(&spec, &job->deliver);
+}
+
+static iso_status_t make_worker(job_t *job)
+{
+    iso_worker_spec_t spec = {
+        .forms = &job->forms,
+        .stage = stage_of(job),
+        .n_stages = iso_plan_used(job->plan.plan),
+        .batches = job->batches,
+        .device = job->device,
+        .load = job->load,
+        .feed = job->feed,
+        .deliver = job->deliver,
+    };
+
+    if (job->rank == 0 && job->options->progress) {
+        iso_progress_begin(&job->progress, job->batches.samples);
+        spec.progress = &job->progress;
+    }
+    return iso_worker_create(&spec, job->comm, &job->worker);
+}
+
+/* Outputs first: a name that is taken should not cost a load. */
+static iso_status_t reserve(job_t *job)
+{
+    iso_status_t status = ISO_OK;
+
+    if (job->rank == 0) {
+        status = open_outputs(job);
+    }
+    ISO_TRY(iso_par_agree(status, job->comm));
+    if (!is_idle(job)) {
+        status = load(job);
+    }
+    ISO_TRY(iso_par_agree(status, job->comm));
+    if (!is_idle(job)) {
+        status = make_worker(job);
+    }
+    return iso_par_agree(status, job->comm);
+}
+
+/* The loop. Whatever happened, every rank comes out of it together, with all
+ * messages taken. */
+static iso_status_t work(job_t *job)
+{
+    iso_stop_t *stop = NULL;
+    iso_status_t status = ISO_OK;
+
+    ISO_TRY(iso_stop_create(job->comm, &stop));
+    if (job->worker != NULL) {
+        status = iso_worker_run(job->worker, stop, &job->times);
+    }
+    iso_progress_end(&job->progress);
+    status = iso_par_agree(status, job->comm);
+    if (job->worker != NULL) {
+        iso_worker_finish(job->worker);
+    }
+    iso_stop_destroy(&stop);
+    return status;
+}
+
+static iso_status_t commit(job_t *job)
+{
+    iso_status_t status = ISO_OK;
+
+    if (job->deliver != NULL) {
+        status = iso_deliver_commit(&job->deliver);
+    }
+    return iso_par_agree(status, job->comm);
+}
+
+static void fill_report(const job_t *job, iso_report_rank_t *mine)
+{
+    (void)snprintf(mine->host, sizeof mine->host, "%s", iso_par_host());
+    mine->stage = stage_of(job);
+    if (is_idle(job)) {
+        return;
+    }
+    const iso_plan_stage_t *planned = iso_plan_stage(job->plan.plan, job->rank);
+
+    (void)snprintf(mine->device, sizeof mine->device, "%s",
+                   iso_device_text(job->device));
+    mine->times = job->times;
+    mine->sent_bytes = iso_worker_sent_bytes(job->worker);
+    mine->read_bytes = (double)iso_model_bytes_read(job->plan.model);
+    mine->planned_read_bytes = (double)planned->weight_bytes;
+    mine->peak_bytes = (double)iso_mem_process_peak_bytes();
+    mine->planned_peak_bytes = (double)planned->peak_bytes;
+}
+
+static iso_status_t report(const job_t *job, FILE *table)
+{
+    iso_report_rank_t mine;
+    iso_report_t all = {
+        .samples = job->batches.samples,
+        .micro_batch = job->batches.size[ISO_FORM_FULL],
+        .planned_s = iso_plan_seconds(job->plan.plan, job->batches.samples),
+    };
+    iso_status_t status = ISO_OK;
+
+    memset(&mine, 0, sizeof mine);
+    fill_report(job, &mine);
+    ISO_TRY(iso_report_gather(&mine, job->comm, &all));
+    if (job->rank == 0) {
+        if (table != NULL) {
+            iso_report_print(&all, table);
+        }
+        if (job->options->report_path != NULL) {
+            status = iso_report_write(&all, job->options->report_path);
+        }
+    }
+    iso_report_free(&all);
+    return iso_par_agree(status, job->comm);
+}
+
+static iso_status_t run_job(job_t *job, FILE *table)
+{
+    ISO_TRY(iso_job_plan_agree(job->options, job->comm, &job->plan));
+    ISO_TRY(open_inputs(job));
+    ISO_TRY(reserve(job));
+    ISO_TRY(work(job));
+    ISO_TRY(commit(job));
+    return report(job, table);
+}
+
+static void free_job(job_t *job)
+{
+    iso_worker_destroy(&job->worker);
+    iso_deliver_abandon(&job->deliver);
+    iso_device_close(&job->device);
+    iso_load_free(&job->load);
+    for (int form = 0; form < ISO_FORM_COUNT; form++) {
+        iso_partition_destroy(&job->partitions[form]);
+    }
+    iso_feed_close(&job->feed);
+    iso_job_plan_free(&job->plan);
+}
+
+iso_status_t iso_run(const iso_run_options_t *options, MPI_Comm comm,
+                     FILE *table)
+{
+    job_t job = {.options = options};
+
+    ISO_CHECK_MPI(MPI_Comm_dup(comm, &job.comm));
+    ISO_CHECK_MPI(MPI_Comm_set_errhandler(job.comm, MPI_ERRORS_RETURN));
+    job.rank = iso_par_rank(job.comm);
+    iso_status_t status = run_job(&job, table);
+
+    free_job(&job);
+    ISO_CHECK_MPI(MPI_Comm_free(&job.comm));
+    return status;
+}

@@ -1,0 +1,53 @@
+/*
+ * Worker: one rank's part of a pipeline, from its messages and rows in to
+ * its messages and rows out, for every micro-batch of a job.
+ *
+ * Everything is reserved when a worker is made; the loop allocates nothing.
+ */
+#ifndef ISO_WORKER_H
+#define ISO_WORKER_H
+
+#include "exec/deliver.h"
+#include "exec/feed.h"
+#include "exec/load.h"
+#include "exec/progress.h"
+#include "exec/route.h"
+#include "exec/times.h"
+
+typedef struct iso_worker_spec {
+    const iso_forms_t *forms;
+    int stage;
+    int n_stages;
+    iso_batches_t batches;
+    iso_device_t *device;
+    const iso_load_t *load;
+    iso_feed_t *feed;         /* reserved by the worker */
+    iso_deliver_t *deliver;   /* of the last stage; else NULL */
+    iso_progress_t *progress; /* NULL: silent */
+} iso_worker_spec_t;
+
+typedef struct iso_worker iso_worker_t;
+
+/*
+ * Not collective. All of spec is borrowed and outlives the worker; comm is
+ * the communicator whose rank n_stages-1-s runs stage s.
+ */
+iso_status_t iso_worker_create(const iso_worker_spec_t *spec, MPI_Comm comm,
+                               iso_worker_t **worker_out);
+
+/*
+ * Run the job's micro-batches. Not collective by itself: it talks to the
+ * neighbours. On a failure the other ranks are told (stop) and the status is
+ * this rank's own; a rank that was told returns ISO_OK early.
+ */
+iso_status_t iso_worker_run(iso_worker_t *worker, iso_stop_t *stop,
+                            iso_times_t *times);
+
+/* Bring all messages to an end; every worker does this, after agreeing. */
+void iso_worker_finish(iso_worker_t *worker);
+void iso_worker_destroy(iso_worker_t **worker);
+
+/* Bytes sent in messages so far. */
+double iso_worker_sent_bytes(const iso_worker_t *worker);
+
+#endif
