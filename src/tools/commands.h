@@ -1,0 +1,20 @@
+/*
+ * The commands of the program, one file each. A command parses its own
+ * options (argp), prints results on stdout and messages on stderr, and
+ * returns the exit code (iso_status_exit_code).
+ */
+#ifndef ISO_COMMANDS_H
+#define ISO_COMMANDS_H
+
+#include "isotome/status.h"
+
+/* argv[0] is "isotome COMMAND", for usage lines. */
+int iso_cmd_import(int argc, char **argv);
+int iso_cmd_inspect(int argc, char **argv);
+int iso_cmd_plan(int argc, char **argv);
+int iso_cmd_run(int argc, char **argv);
+
+/* Print the recorded failure on stderr and give its exit code. */
+int iso_cmd_failed(iso_status_t status);
+
+#endif

@@ -1,0 +1,108 @@
+/*
+ * Seconds to cut graphs of 500,000 and 1,000,000 nodes into 64 stages; twice
+ * the nodes should take about twice as long. Not a test.
+ *
+ *     bench_partition
+ *
+ * Every node adds the two before it, so that each cut has boundaries, and
+ * every hundredth one multiplies with a weight. Each size is done three
+ * times; the median of the processor time is printed.
+ */
+#include "isotome/error.h"
+#include "isotome/partition.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { REPEATS = 3, STAGES = 64, NODES_PER_WEIGHT = 100, NAME_BYTES = 32 };
+
+static double now_s(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static iso_status_t add_node(iso_graph_t *graph, int number,
+                             iso_node_id_t latest[2])
+{
+    iso_shape_t shape = iso_shape_of(2, (const int64_t[]){8, 8});
+    iso_node_id_t inputs[2] = {latest[0], latest[1]};
+    iso_node_spec_t spec = {
+        .op = ISO_OP_ADD, .n_inputs = 2, .inputs = inputs, .layer = -1};
+
+    if (number % NODES_PER_WEIGHT == 0) {
+        char name[NAME_BYTES];
+
+        (void)snprintf(name, sizeof name, "weight%d", number);
+        ISO_TRY(iso_graph_add_param(graph, name, ISO_DTYPE_F32, &shape,
+                                    &inputs[1]));
+        spec.op = ISO_OP_MATMUL;
+    }
+    latest[0] = latest[1];
+    return iso_graph_add(graph, &spec, &latest[1]);
+}
+
+static iso_status_t make_graph(int n_nodes, iso_graph_t *graph)
+{
+    iso_shape_t shape = iso_shape_of(2, (const int64_t[]){8, 8});
+    iso_node_id_t latest[2];
+
+    ISO_TRY(iso_graph_add_input(graph, "x", ISO_DTYPE_F32, &shape, &latest[0]));
+    latest[1] = latest[0];
+    for (int i = 0; i < n_nodes; i++) {
+        ISO_TRY(add_node(graph, i, latest));
+    }
+    return iso_graph_add_output(graph, "y", latest[1]);
+}
+
+static iso_status_t measure(int n_nodes, const iso_graph_t *graph)
+{
+    double seconds[REPEATS];
+
+    for (int i = 0; i < REPEATS; i++) {
+        iso_partition_t *partition = NULL;
+        double begin_s = now_s();
+        ISO_TRY(iso_partition_create(graph, STAGES, &partition));
+        seconds[i] = now_s() - begin_s;
+        iso_partition_destroy(&partition);
+    }
+    qsort(seconds, REPEATS, sizeof *seconds, by_value);
+    (void)printf("%8d nodes, %d stages: %.3f s, %.0f ns for each node\n",
+                 n_nodes, STAGES, seconds[REPEATS / 2],
+                 1e9 * seconds[REPEATS / 2] / n_nodes);
+    return ISO_OK;
+}
+
+static iso_status_t run(int n_nodes)
+{
+    iso_graph_t *graph = NULL;
+
+    ISO_TRY(iso_graph_create(&graph));
+    iso_status_t status = make_graph(n_nodes, graph);
+
+    if (status == ISO_OK) {
+        status = measure(n_nodes, graph);
+    }
+    iso_graph_destroy(&graph);
+    return status;
+}
+
+int main(void)
+{
+    if (run(500000) != ISO_OK || run(1000000) != ISO_OK) {
+        (void)fprintf(stderr, "%s\n", iso_error_text());
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}

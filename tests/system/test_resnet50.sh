@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# ResNet-50 with seeded weights: ONNX Runtime's logits to 1e-4 (recorded, see
+# tests/golden), and the same bytes for any ranks, device and micro-batch.
+. "$ISO_SOURCE_DIR/tests/support/lib.sh"
+
+onnx=$shared/light/light_resnet50.onnx
+need "$onnx"
+# r174 is what the softmax at the end takes.
+$ISOTOME import "$onnx" -o net.h5 --weights-seed 1 --free-batch --take r174 \
+    >/dev/null
+$NPY_TOOL random four.npy 7 4 3 224 224
+on 1 "$ISOTOME" run net.h5 -i four.npy -o four-out.npy -q --threads 2
+$NPY_TOOL compare four-out.npy "$ISO_SOURCE_DIR/tests/golden/resnet50_logits.npy" 1e-4
+
+# The definition takes seconds for an image: one is enough, on both sides of
+# a cut.
+$NPY_TOOL head four.npy 1 one.npy
+$NPY_TOOL head four-out.npy 1 one-out.npy
+on 2 "$ISOTOME" run net.h5 -i one.npy -o one-ref.npy -q --device ref
+same one-out.npy one-ref.npy
+
+$NPY_TOOL random ten.npy 8 10 3 224 224
+on 1 "$ISOTOME" run net.h5 -i ten.npy -o reference.npy -q --micro-batch 64
+for ranks in 1 2 3 4; do
+    for batch in 1 7 64; do
+        on $ranks "$ISOTOME" run net.h5 -i ten.npy -o out.npy -q --force \
+            --micro-batch $batch
+        same reference.npy out.npy
+    done
+done
