@@ -60,7 +60,6 @@ typedef struct iso_node_spec {
     const iso_node_id_t *inputs; /* ISO_NO_NODE only past the least inputs */
     int n_attrs;
     const iso_attr_t *attrs; /* in any order; kept sorted by name */
-    int layer;               /* see iso_graph_mark_layers; -1 unmarked */
 } iso_node_spec_t;
 
 /* A node as stored. Borrowed from the graph. */
@@ -74,7 +73,7 @@ typedef struct iso_node {
     const iso_attr_t *attrs;
     iso_shape_t shape;
     const void *data; /* constants: the elements; else NULL */
-    int layer;        /* -1 for leaves and while unmarked */
+    int layer;        /* see iso_graph_mark_layers; -1: a leaf, or unmarked */
 } iso_node_t;
 
 /* A model output: its name and the node that makes it. */
@@ -104,7 +103,7 @@ iso_status_t iso_graph_add_constant(iso_graph_t *graph, const char *name,
                                     iso_node_id_t *node_out);
 
 /*
- * Add a compute node; its dtype and shape are inferred.
+ * Add a compute node; its dtype and shape are inferred, its layer is unmarked.
  *
  * Errors: ISO_INVAL (inputs that do not exist, attributes missing, unknown
  * or out of range, a dim with a name that no input has), ISO_SHAPE (operands

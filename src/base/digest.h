@@ -22,8 +22,7 @@ typedef struct iso_digest {
 } iso_digest_t;
 
 void iso_digest_begin(iso_digest_t *digest);
-void iso_digest_add_bytes(iso_digest_t *digest, const void *bytes,
-                          size_t size);
+void iso_digest_add_bytes(iso_digest_t *digest, const void *bytes, size_t size);
 void iso_digest_add_text(iso_digest_t *digest, const char *text);
 void iso_digest_add_int(iso_digest_t *digest, int64_t value);
 void iso_digest_add_double(iso_digest_t *digest, double value);

@@ -384,7 +384,12 @@ iso_status_t iso_json_write(const json_t *value, const char *path)
 {
     char *text = NULL;
     iso_text_t temporary = {0};
+    struct stat info;
 
+    /* A rename would put a file in the place of /dev/null and its like. */
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        return iso_fail(ISO_IO, "cannot write '%s': not a regular file", path);
+    }
     iso_text_add(&temporary, "%s.%ld.tmp", path, (long)getpid());
     iso_status_t status = temporary.status;
     if (status != ISO_OK) {

@@ -12,7 +12,6 @@
 #include "isotome/status.h"
 
 #include <jansson.h>
-
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -29,14 +29,16 @@ void iso_log_set_rank(int rank, int size);
 void iso_log_set_quiet(bool quiet);
 
 /* Our own bug: prints file, line and expression, then aborts. Always on. */
-#define ISO_ASSERT(expr)                                        \
-    do {                                                        \
-        if (!(expr)) {                                          \
-            iso__assert_failed(__FILE__, __LINE__, #expr);      \
-        }                                                       \
+#define ISO_ASSERT(expr)                                   \
+    do {                                                   \
+        if (!(expr)) {                                     \
+            iso__assert_failed(__FILE__, __LINE__, #expr); \
+        }                                                  \
     } while (0)
 
-_Noreturn void iso__assert_failed(const char *file, int line,
-                                  const char *expr);
+/* A place that is never reached unless we have a bug; text says why. */
+#define ISO_UNREACHABLE(text) iso__assert_failed(__FILE__, __LINE__, (text))
+
+_Noreturn void iso__assert_failed(const char *file, int line, const char *expr);
 
 #endif

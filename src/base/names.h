@@ -16,8 +16,7 @@ iso_status_t iso_names_create(iso_names_t **names_out);
 void iso_names_destroy(iso_names_t **names);
 
 /* Add or replace. Errors: ISO_NOMEM. */
-iso_status_t iso_names_set(iso_names_t *names, const char *name,
-                           int64_t value);
+iso_status_t iso_names_set(iso_names_t *names, const char *name, int64_t value);
 
 /* True and *value_out when name is there. value_out may be NULL. */
 bool iso_names_get(const iso_names_t *names, const char *name,

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "device/device_impl.h"
+#include "kernel/features.h"
 #include "kernel/ref.h"
 
 #include <stdio.h>
@@ -55,6 +56,7 @@ static const iso_device_kind_t *find_kind(const char *name)
 iso_status_t iso_device_open(const char *name, int threads,
                              iso_device_t **device_out)
 {
+    const iso_features_t features = iso_features_of_cpu();
     const iso_device_kind_t *kind = find_kind(name);
     iso_device_t *device;
     iso_status_t status;
@@ -67,6 +69,7 @@ iso_status_t iso_device_open(const char *name, int threads,
                         "device '%s': %d threads, expected at least 1", name,
                         threads);
     }
+    ISO_TRY(iso_features_check(&features));
     device = iso_alloc_zeroed(1, sizeof *device);
     if (device == NULL) {
         return ISO_NOMEM;

@@ -10,7 +10,9 @@
  *     ISO_TRY(iso_program_run(program));
  *     const void *y = iso_program_output(program, 0);
  *
- * Everything is reserved when a program is made; running allocates nothing.
+ * Everything is reserved when a program is made; running on "cpu" allocates
+ * nothing. "ref" borrows room for one node at a time, and for no other than a
+ * contraction.
  */
 #ifndef ISO_DEVICE_H
 #define ISO_DEVICE_H
@@ -22,7 +24,8 @@ typedef struct iso_program iso_program_t;
 
 /*
  * threads >= 1. Errors: ISO_INVAL for an unknown name, with the list of those
- * there are; what the device needs and does not find.
+ * there are; ISO_UNSUPPORTED on a CPU without FMA; what the device needs and
+ * does not find.
  */
 iso_status_t iso_device_open(const char *name, int threads,
                              iso_device_t **device_out);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_FUSED_INPUTS = 3 };
+enum { MOST_FUSED_INPUTS = 5 };
 
 /* The node that a chain becomes. */
 typedef struct fused_node {
@@ -12,7 +12,7 @@ typedef struct fused_node {
     const iso_node_t *last;
     iso_node_id_t bias;           /* in the old graph, or ISO_NO_NODE */
     const iso_node_t *activation; /* or NULL */
-    iso_affine_t affine;          /* channels 0: no batch norm */
+    iso_affine_t affine;          /* channels 0: weights stay as they are */
     iso_node_id_t inputs[MOST_FUSED_INPUTS];
 } fused_node_t;
 
@@ -26,11 +26,14 @@ static iso_status_t leaf_tensor(const iso_fuse_t *state, iso_node_id_t id,
 }
 
 /* The chain's affine starts from the bias that is there by then. */
-static iso_status_t start_affine(const iso_fuse_t *state, int64_t channels,
-                                 fused_node_t *fused)
+static iso_status_t start_affine(const iso_fuse_t *state, fused_node_t *fused)
 {
+    const int64_t channels = fused->head->shape.dim[1].size;
     iso_tensor_t bias;
 
+    if (fused->affine.channels > 0) {
+        return ISO_OK;
+    }
     if (fused->bias == ISO_NO_NODE) {
         return iso__affine_create(channels, NULL, &fused->affine);
     }
@@ -47,15 +50,30 @@ static iso_status_t take_norm(const iso_fuse_t *state, const iso_node_t *norm,
     for (int i = 0; i < 4; i++) {
         ISO_TRY(leaf_tensor(state, norm->inputs[i + 1], &operands[i]));
     }
-    if (fused->affine.channels == 0) {
-        ISO_TRY(start_affine(state, norm->shape.dim[1].size, fused));
-    }
+    ISO_TRY(start_affine(state, fused));
     ISO_TRY(iso_norm_param_of(norm, norm->shape.rank, &param));
     iso__affine_norm(&fused->affine, operands, (double)param.epsilon);
     return ISO_OK;
 }
 
-/* Take what a node after the one before brings. */
+static iso_status_t take_channels(const iso_fuse_t *state,
+                                  const iso_node_t *node, iso_node_id_t other,
+                                  fused_node_t *fused)
+{
+    iso_tensor_t values;
+
+    ISO_TRY(leaf_tensor(state, other, &values));
+    ISO_TRY(start_affine(state, fused));
+    if (node->op == ISO_OP_MUL) {
+        iso__affine_multiply(&fused->affine, &values);
+    } else {
+        iso__affine_add(&fused->affine, &values);
+    }
+    return ISO_OK;
+}
+
+/* Take what a node after the one before brings. The first summand where
+ * there is neither bias nor affine is a bias as it is. */
 static iso_status_t take_node(const iso_fuse_t *state, iso_node_id_t before,
                               const iso_node_t *node, fused_node_t *fused)
 {
@@ -63,8 +81,17 @@ static iso_status_t take_node(const iso_fuse_t *state, iso_node_id_t before,
     case ISO_OP_BATCH_NORM:
         return take_norm(state, node, fused);
     case ISO_OP_ADD:
-        fused->bias = node->inputs[iso__fuse_other_operand(node, before)];
+    case ISO_OP_MUL: {
+        const iso_node_id_t other =
+            node->inputs[iso__fuse_other_operand(node, before)];
+
+        if (node->op == ISO_OP_MUL || fused->bias != ISO_NO_NODE ||
+            fused->affine.channels > 0) {
+            return take_channels(state, node, other, fused);
+        }
+        fused->bias = other;
         return ISO_OK;
+    }
     default:
         fused->activation = node;
         return ISO_OK;
@@ -130,10 +157,13 @@ static iso_status_t add_param(const iso_fuse_t *state, const char *name,
     return status;
 }
 
-static iso_status_t add_norm_params(const iso_fuse_t *state,
-                                    fused_node_t *fused)
+static iso_status_t add_affine_params(const iso_fuse_t *state,
+                                      fused_node_t *fused)
 {
     const iso_node_t *head = fused->head;
+    const char *weights_name =
+        new_name(state, fused->last,
+                 head->op == ISO_OP_BATCH_NORM ? "scale" : "weights");
     iso_tensor_t old;
     iso_tensor_t weights;
     iso_tensor_t bias;
@@ -142,8 +172,7 @@ static iso_status_t add_norm_params(const iso_fuse_t *state,
     ISO_TRY(leaf_tensor(state, head->inputs[1], &old));
     ISO_TRY(iso_attr_int(head, "groups", 1, &groups));
     ISO_TRY(iso__affine_weights(&fused->affine, head, groups, &old, &weights));
-    ISO_TRY(add_param(state, new_name(state, fused->last, "weights"), &weights,
-                      &fused->inputs[1]));
+    ISO_TRY(add_param(state, weights_name, &weights, &fused->inputs[1]));
     ISO_TRY(iso__affine_bias(&fused->affine, head->dtype, &bias));
     return add_param(state, new_name(state, fused->last, "bias"), &bias,
                      &fused->inputs[2]);
@@ -181,16 +210,18 @@ static iso_status_t add_bias(const iso_fuse_t *state, fused_node_t *fused)
     return add_param(state, name, &value, &fused->inputs[2]);
 }
 
-/* Weights and bias, those that are there or new ones. */
+/* Those of the head, with weights and bias that are there or new ones. */
 static iso_status_t add_operands(const iso_fuse_t *state, fused_node_t *fused)
 {
     const iso_node_t *head = fused->head;
 
-    fused->inputs[0] = state->ids[head->inputs[0]];
-    fused->inputs[1] = state->ids[head->inputs[1]];
-    fused->inputs[2] = ISO_NO_NODE;
+    for (int i = 0; i < MOST_FUSED_INPUTS; i++) {
+        fused->inputs[i] = iso__fuse_has_operand(head, i)
+                               ? state->ids[head->inputs[i]]
+                               : ISO_NO_NODE;
+    }
     if (fused->affine.channels > 0) {
-        return add_norm_params(state, fused);
+        return add_affine_params(state, fused);
     }
     return fused->bias == ISO_NO_NODE ? ISO_OK : add_bias(state, fused);
 }
@@ -253,13 +284,17 @@ static iso_status_t add_fused(const iso_fuse_t *state, fused_node_t *fused,
 {
     iso_node_spec_t spec = {.name = fused->last->name,
                             .op = fused->head->op,
-                            .inputs = fused->inputs,
-                            .layer = fused->last->layer};
+                            .inputs = fused->inputs};
 
     ISO_TRY(add_operands(state, fused));
-    spec.n_inputs = fused->inputs[2] == ISO_NO_NODE ? 2 : 3;
+    while (spec.n_inputs < MOST_FUSED_INPUTS &&
+           fused->inputs[spec.n_inputs] != ISO_NO_NODE) {
+        spec.n_inputs++;
+    }
     ISO_TRY(collect_attrs(state, fused, &spec));
-    return iso_graph_add(state->fused, &spec, id_out);
+    ISO_TRY(iso_graph_add(state->fused, &spec, id_out));
+    iso_graph_set_layer(state->fused, *id_out, fused->last->layer);
+    return ISO_OK;
 }
 
 static iso_status_t fuse_node(const iso_fuse_t *state, iso_node_id_t id)

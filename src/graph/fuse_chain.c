@@ -23,9 +23,16 @@ static void count_uses(iso_fuse_t *state)
     }
 }
 
-static bool is_conv(const iso_node_t *node)
+/* Its operands 1 and 2 scale and shift each channel (axis 1) by itself. */
+static bool has_channels(const iso_node_t *node)
 {
-    return node->op == ISO_OP_CONV || node->op == ISO_OP_CONV_TRANSPOSE;
+    return node->op == ISO_OP_CONV || node->op == ISO_OP_CONV_TRANSPOSE ||
+           node->op == ISO_OP_BATCH_NORM;
+}
+
+static bool is_contraction(const iso_node_t *node)
+{
+    return iso_op_info(node->op)->op_class == ISO_OP_CLASS_CONTRACT;
 }
 
 bool iso__fuse_has_operand(const iso_node_t *node, int index)
@@ -44,28 +51,38 @@ static iso_status_t is_known(const iso_fuse_t *state, const iso_node_t *node,
                            &value, known_out);
 }
 
-/* A batch norm over what conv makes, all numbers at hand. */
-static iso_status_t takes_norm(const iso_fuse_t *state, const iso_node_t *conv,
-                               const iso_node_t *norm, bool *takes_out)
+/* Can new weights and a new bias be made for what head makes? */
+static iso_status_t takes_affine(const iso_fuse_t *state,
+                                 const iso_node_t *head, bool *takes_out)
 {
-    bool takes = is_conv(conv) && state->weights != NULL;
+    bool takes = has_channels(head) && state->weights != NULL;
 
-    for (int i = 1; takes && i < norm->n_inputs; i++) {
-        ISO_TRY(is_known(state, norm, i, &takes));
-    }
     if (takes) {
-        ISO_TRY(is_known(state, conv, 1, &takes));
+        ISO_TRY(is_known(state, head, 1, &takes));
     }
-    if (takes && iso__fuse_has_operand(conv, 2)) {
-        ISO_TRY(is_known(state, conv, 2, &takes));
+    if (takes && iso__fuse_has_operand(head, 2)) {
+        ISO_TRY(is_known(state, head, 2, &takes));
     }
     *takes_out = takes;
     return ISO_OK;
 }
 
-int iso__fuse_other_operand(const iso_node_t *add, iso_node_id_t id)
+/* A batch norm over what head makes, all numbers at hand. */
+static iso_status_t takes_norm(const iso_fuse_t *state, const iso_node_t *head,
+                               const iso_node_t *norm, bool *takes_out)
 {
-    return add->inputs[0] == id ? 1 : 0;
+    bool known = true;
+
+    *takes_out = false;
+    for (int i = 1; known && i < norm->n_inputs; i++) {
+        ISO_TRY(is_known(state, norm, i, &known));
+    }
+    return known ? takes_affine(state, head, takes_out) : ISO_OK;
+}
+
+int iso__fuse_other_operand(const iso_node_t *node, iso_node_id_t id)
+{
+    return node->inputs[0] == id ? 1 : 0;
 }
 
 /* [C, 1, ...] or [1, C, 1, ...] over a value [N, C, ...]. */
@@ -79,6 +96,21 @@ static bool is_per_channel(const iso_shape_t *bias, const iso_shape_t *value)
                              axis == channel ? value->dim[1] : iso_dim_of(1));
     }
     return fits;
+}
+
+/* A factor or a summand for each channel of what head makes, all numbers at
+ * hand. */
+static iso_status_t takes_channels(const iso_fuse_t *state,
+                                   const iso_node_t *head,
+                                   const iso_node_t *node, iso_node_id_t last,
+                                   bool *takes_out)
+{
+    const int index = iso__fuse_other_operand(node, last);
+    const iso_node_t *other = iso_graph_node(state->graph, node->inputs[index]);
+
+    ISO_TRY(takes_affine(state, head, takes_out));
+    *takes_out = *takes_out && is_per_channel(&other->shape, &head->shape);
+    return *takes_out ? is_known(state, node, index, takes_out) : ISO_OK;
 }
 
 /* [cols] over a value [..., cols] of a matrix product that has columns. */
@@ -103,7 +135,7 @@ static iso_status_t takes_bias(const iso_fuse_t *state, const iso_node_t *head,
     if (!*takes_out) {
         return ISO_OK;
     }
-    if (!is_conv(head)) {
+    if (!has_channels(head)) {
         *takes_out = is_per_column(state->graph, head, &bias->shape);
         return ISO_OK;
     }
@@ -132,7 +164,7 @@ const char *iso__fuse_activation(const iso_node_t *node)
 typedef struct chain {
     const iso_node_t *head;
     iso_node_id_t last;
-    bool biased; /* a bias, or a batch norm, which brings one */
+    bool biased; /* a bias, or an affine, which brings one */
     bool closed; /* ends with an activation */
 } chain_t;
 
@@ -148,19 +180,26 @@ static iso_status_t takes_user(const iso_fuse_t *state, const iso_node_t *node,
         return ISO_OK;
     case ISO_OP_ADD:
         if (chain->biased) {
-            return ISO_OK;
+            return takes_channels(state, chain->head, node, chain->last,
+                                  takes_out);
         }
         ISO_TRY(takes_bias(state, chain->head, node, chain->last, takes_out));
         chain->biased = *takes_out;
         return ISO_OK;
+    case ISO_OP_MUL:
+        ISO_TRY(
+            takes_channels(state, chain->head, node, chain->last, takes_out));
+        chain->biased = chain->biased || *takes_out;
+        return ISO_OK;
     default:
-        *takes_out = iso__fuse_activation(node) != NULL;
+        *takes_out =
+            is_contraction(chain->head) && iso__fuse_activation(node) != NULL;
         chain->closed = true;
         return ISO_OK;
     }
 }
 
-/* Walk from a contraction as far as its chain goes and mark it. */
+/* Walk from a head as far as its chain goes and mark it. */
 static iso_status_t mark_chain(iso_fuse_t *state, iso_node_id_t head_id)
 {
     chain_t chain = {.head = iso_graph_node(state->graph, head_id),
@@ -188,18 +227,15 @@ static iso_status_t mark_chain(iso_fuse_t *state, iso_node_id_t head_id)
     return ISO_OK;
 }
 
-static bool is_contraction(const iso_node_t *node)
-{
-    return iso_op_info(node->op)->op_class == ISO_OP_CLASS_CONTRACT;
-}
-
 iso_status_t iso__fuse_mark_chains(iso_fuse_t *state)
 {
     count_uses(state);
     for (iso_node_id_t id = 0; id < state->n_nodes; id++) {
         const iso_node_t *node = iso_graph_node(state->graph, id);
+        const bool heads = is_contraction(node) ||
+                           (has_channels(node) && !state->nodes[id].absorbed);
 
-        ISO_TRY(is_contraction(node) ? mark_chain(state, id) : ISO_OK);
+        ISO_TRY(heads ? mark_chain(state, id) : ISO_OK);
     }
     return ISO_OK;
 }

@@ -1,10 +1,12 @@
 /*
  * Fusing, in three steps; private to src/graph.
  *
- * A chain starts at a contraction; each further node of it is the only user
- * of the one before: batch norms, an added bias, an activation. fuse_chain.c
- * finds the chains, fuse_norm.c turns the batch norms of one into numbers,
- * fuse.c makes one node of the whole, with the name of its last.
+ * A chain starts at a contraction, or at a batch norm that no chain took;
+ * each further node of it is the only user of the one before: batch norms,
+ * factors and summands of the channels, an added bias and, after a
+ * contraction, an activation. fuse_chain.c finds the chains, fuse_affine.c
+ * turns what happens to the channels into numbers, fuse.c makes one node of
+ * the whole, with the name of its last.
  */
 #ifndef ISO_FUSE_IMPL_H
 #define ISO_FUSE_IMPL_H
@@ -36,15 +38,16 @@ iso_status_t iso__fuse_mark_chains(iso_fuse_t *state);
 /* Is this optional operand given? */
 bool iso__fuse_has_operand(const iso_node_t *node, int index);
 
-/* Index of the operand of an add that is not id. */
-int iso__fuse_other_operand(const iso_node_t *add, iso_node_id_t id);
+/* Index of the operand of a node of two that is not id. */
+int iso__fuse_other_operand(const iso_node_t *node, iso_node_id_t id);
 
 /* Name of the activation that this node can become; NULL when none. */
 const char *iso__fuse_activation(const iso_node_t *node);
 
 /*
- * What happens to each output channel of a convolution without bias:
- * scale * value + shift. Kept in double until the weights are made.
+ * What happens to each output channel of a convolution (or of a batch norm)
+ * without bias: scale * value + shift. Kept in double until the weights are
+ * made.
  */
 typedef struct iso_affine {
     int64_t channels;
@@ -61,14 +64,19 @@ void iso__affine_destroy(iso_affine_t *affine);
 void iso__affine_norm(iso_affine_t *affine, const iso_tensor_t operands[4],
                       double epsilon);
 
+/* Then a factor or a summand for each channel. */
+void iso__affine_multiply(iso_affine_t *affine, const iso_tensor_t *factors);
+void iso__affine_add(iso_affine_t *affine, const iso_tensor_t *summands);
+
 /*
- * Weights times scale, each product rounded once.
+ * Weights (of a batch norm: its scale) times scale, each product rounded
+ * once.
  *
- * conv         [in]   the convolution, for its op and groups
+ * head         [in]   the convolution or batch norm, for its op and groups
  * weights_out  [out]  data is owned by the caller, iso_free()
  */
 iso_status_t iso__affine_weights(const iso_affine_t *affine,
-                                 const iso_node_t *conv, int64_t groups,
+                                 const iso_node_t *head, int64_t groups,
                                  const iso_tensor_t *weights,
                                  iso_tensor_t *weights_out);
 

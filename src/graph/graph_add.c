@@ -40,10 +40,6 @@ static iso_status_t check_op(const iso_node_spec_t *spec, const char *name)
                         "added with",
                         name, iso_op_string(spec->op));
     }
-    if (spec->layer < -1 || spec->layer >= ISO__MOST_LAYERS) {
-        return iso_fail(ISO_INVAL, "node '%s': layer %d, expected -1 to %d",
-                        name, spec->layer, ISO__MOST_LAYERS - 1);
-    }
     return ISO_OK;
 }
 
@@ -282,7 +278,7 @@ static iso_status_t copy_spec(iso_arena_t *arena, const iso_node_spec_t *spec,
     *node_out = (iso_node_t){.op = spec->op,
                              .n_inputs = spec->n_inputs,
                              .n_attrs = spec->n_attrs,
-                             .layer = spec->layer};
+                             .layer = -1};
     node_out->name = iso_arena_text(arena, name);
     node_out->inputs =
         copy_array(arena, spec->inputs, spec->n_inputs, sizeof *spec->inputs);
@@ -324,8 +320,7 @@ iso_status_t iso__graph_add_copy(iso_graph_t *graph, const iso_node_t *node,
                             .n_inputs = node->n_inputs,
                             .inputs = inputs,
                             .n_attrs = node->n_attrs,
-                            .attrs = node->attrs,
-                            .layer = node->layer};
+                            .attrs = node->attrs};
     iso_tensor_t value;
 
     switch (node->op) {
@@ -340,6 +335,8 @@ iso_status_t iso__graph_add_copy(iso_graph_t *graph, const iso_node_t *node,
         value.data = (void *)node->data;
         return iso_graph_add_constant(graph, node->name, &value, node_out);
     default:
-        return iso_graph_add(graph, &spec, node_out);
+        ISO_TRY(iso_graph_add(graph, &spec, node_out));
+        iso_graph_set_layer(graph, *node_out, node->layer);
+        return ISO_OK;
     }
 }

@@ -3,6 +3,7 @@
 #include "isotome/error.h"
 
 #include "base/arena.h"
+#include "graph/graph_impl.h"
 #include "graph/graph_json_impl.h"
 #include "graph/print.h"
 
@@ -290,7 +291,7 @@ static iso_status_t read_compute(reader_t *reader, const iso_json_t *node,
 {
     static const char *const members[] = {"name",  "op",    "inputs", "attrs",
                                           "dtype", "shape", "layer",  NULL};
-    iso_node_spec_t spec = {.name = name, .op = op, .layer = -1};
+    iso_node_spec_t spec = {.name = name, .op = op};
     int64_t layer = -1;
     iso_node_id_t id;
 
@@ -298,10 +299,10 @@ static iso_status_t read_compute(reader_t *reader, const iso_json_t *node,
     ISO_TRY(read_inputs(reader, node, &spec));
     ISO_TRY(read_attrs(reader, node, &spec));
     if (iso_json_has(node, "layer")) {
-        ISO_TRY(iso_json_int(node, "layer", 0, INT32_MAX, &layer));
-        spec.layer = (int)layer;
+        ISO_TRY(iso_json_int(node, "layer", 0, ISO__MOST_LAYERS - 1, &layer));
     }
     ISO_TRY(iso_graph_add(reader->graph, &spec, &id));
+    iso_graph_set_layer(reader->graph, id, (int)layer);
     return check_claim(reader, node, id);
 }
 

@@ -82,7 +82,10 @@ iso_status_t iso__infer_binary(const iso_infer_in_t *in, iso_value_t *value_out)
 iso_status_t iso__infer_compare(const iso_infer_in_t *in,
                                 iso_value_t *value_out)
 {
-    ISO_TRY(iso__need_dtype(in, 0, ISO__COMPARED));
+    const bool is_equal = in->node->op == ISO_OP_EQUAL;
+
+    ISO_TRY(iso__need_dtype(
+        in, 0, is_equal ? ISO__COMPARED | ISO__BIT(BOOL) : ISO__COMPARED));
     ISO_TRY(iso__need_same_dtypes(in, 1, 0));
     value_out->dtype = ISO_DTYPE_BOOL;
     return iso__broadcast(in, &iso__operand(in, 0)->shape,

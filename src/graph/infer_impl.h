@@ -57,8 +57,8 @@ const iso_node_t *iso__operand(const iso_infer_in_t *in, int index);
 #define ISO__BIT(name) (1U << ISO_DTYPE_##name)
 #define ISO__FLOATS    (ISO__BIT(F32) | ISO__BIT(F64))
 #define ISO__INDICES   (ISO__BIT(I32) | ISO__BIT(I64))
-#define ISO__NUMBERS   (ISO__FLOATS | ISO__INDICES)
-#define ISO__COMPARED  (ISO__NUMBERS | ISO__BIT(I8) | ISO__BIT(U8))
+#define ISO__NUMBERS   (ISO__FLOATS | ISO__INDICES | ISO__BIT(I8) | ISO__BIT(U8))
+#define ISO__COMPARED  (ISO__NUMBERS | ISO__BIT(F16) | ISO__BIT(BF16))
 
 iso_status_t iso__need_dtype(const iso_infer_in_t *in, int index,
                              unsigned dtypes);

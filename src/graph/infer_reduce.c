@@ -15,7 +15,8 @@ iso_status_t iso__infer_reduce(const iso_infer_in_t *in, iso_value_t *value_out)
     const bool is_arg = op == ISO_OP_ARG_MAX || op == ISO_OP_ARG_MIN;
     iso_reduce_param_t param;
 
-    ISO_TRY(iso__need_dtype(in, 0, ISO__FLOATS));
+    ISO_TRY(iso__need_dtype(
+        in, 0, op == ISO_OP_REDUCE_MEAN ? ISO__FLOATS : ISO__NUMBERS));
     ISO_TRY(iso_reduce_param_of(in->node, x->shape.rank, &param));
     *value_out = (iso_value_t){.dtype = is_arg ? ISO_DTYPE_I64 : x->dtype};
     for (int axis = 0; axis < x->shape.rank; axis++) {

@@ -58,9 +58,10 @@ iso_status_t iso_graph_fold(const iso_graph_t *graph, iso_eval_fn eval,
                             iso_weights_t *weights, iso_graph_t **folded_out);
 
 /*
- * Batch norm into the convolution before it (new weights, computed in double
- * and rounded once), then bias and activation into conv, matmul and gemm.
- * A value that something else also uses is left alone. Needs weights.
+ * Batch norm, and a factor or summand for each channel, into the convolution
+ * or batch norm before it (new weights, computed in double and rounded once),
+ * then bias and activation into conv, matmul and gemm. A value that something
+ * else also uses, or that is an output, is left alone. Needs weights.
  */
 iso_status_t iso_graph_fuse(const iso_graph_t *graph, iso_weights_t *weights,
                             iso_graph_t **fused_out);

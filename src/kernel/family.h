@@ -9,9 +9,7 @@
 #ifndef ISO_FAMILY_H
 #define ISO_FAMILY_H
 
-#include "isotome/status.h"
-
-#include <stdbool.h>
+#include "kernel/features.h"
 
 /* X(NAME, text, BLIS arch id name; "" for the scalar path without BLIS) */
 #define ISO_FAMILY_MAP(X)            \
@@ -31,14 +29,22 @@ typedef enum iso_family {
 
 const char *iso_family_string(iso_family_t family);
 
-/* Can this CPU run it (and was this program built with it)? */
+bool iso_family_runs_on(iso_family_t family, const iso_features_t *features);
+
+/* Can this CPU run it? */
 bool iso_family_supported(iso_family_t family);
 
 /*
- * The best family of this CPU, or the one that the environment variable
- * ISOTOME_KERNELS names. Errors: ISO_INVAL for an unknown name or one that
- * this CPU cannot run, with the list of those it can.
+ * The best family of a CPU, or the one that is wanted (NULL or empty: none).
+ * Errors: ISO_UNSUPPORTED for a CPU without FMA; ISO_INVAL for an unknown
+ * name or one that the CPU cannot run, with the list of those it can.
  */
+iso_status_t iso_family_choose_for(const iso_features_t *features,
+                                   const char *wanted,
+                                   iso_family_t *family_out);
+
+/* As above for this CPU and what the environment variable ISOTOME_KERNELS
+ * names. */
 iso_status_t iso_family_choose(iso_family_t *family_out);
 
 #endif

@@ -12,7 +12,8 @@
 bool iso_ref_supports(iso_op_t op, iso_dtype_t dtype);
 
 /*
- * Compute one node. Allocates nothing that outlives the call.
+ * Compute one node. A contraction allocates room to lay out its operands,
+ * which it frees; nothing else allocates.
  *
  * node    [in]   not a leaf; static shape
  * inputs  [in]   (node->n_inputs), NULL where an operand is not given

@@ -1,8 +1,8 @@
 /*
  * The innermost loops of light ops, once for each instruction set:
- * light_rows.h is compiled into one table for each. Operands and results are
- * contiguous floats that do not overlap (in unary and binary a result may be
- * an operand); n may be 0.
+ * light_rows_body.h is compiled into one table for each. Operands and results
+ * are contiguous floats that do not overlap (in unary and binary a result may
+ * be an operand); n may be 0.
  */
 #ifndef ISO_LIGHT_ISA_H
 #define ISO_LIGHT_ISA_H

@@ -10,6 +10,8 @@ typedef struct ref_entry {
     iso__ref_fn *f32;
     iso__ref_fn *f64;
     iso__ref_fn *integer;
+    iso__ref_fn *half; /* f16, bf16 */
+    iso__ref_fn *boolean;
     iso__ref_fn *any; /* does not look at the dtype */
 } ref_entry_t;
 
@@ -22,6 +24,12 @@ typedef struct ref_entry {
         .f32 = iso__ref_##name##_f32, .f64 = iso__ref_##name##_f64, \
         .integer = iso__ref_int_##int_name                          \
     }
+#define COMPARE_ENTRY(boolean_function)                                 \
+    {                                                                   \
+        .f32 = iso__ref_compare_f32, .f64 = iso__ref_compare_f64,       \
+        .integer = iso__ref_int_compare, .half = iso__ref_half_compare, \
+        .boolean = boolean_function                                     \
+    }
 #define ANY_ENTRY(name)        \
     {                          \
         .any = iso__ref_##name \
@@ -30,19 +38,20 @@ typedef struct ref_entry {
 /* X(op, entry): ops whose function is not that of their class. */
 #define OWN_MAP(X)                                 \
     X(CAST, ANY_ENTRY(cast))                       \
+    X(EQUAL, COMPARE_ENTRY(iso__ref_logic))        \
     X(CONV, REAL_ENTRY(conv))                      \
     X(CONV_TRANSPOSE, REAL_ENTRY(conv_transpose))  \
     X(MATMUL, REAL_ENTRY(matmul))                  \
     X(GEMM, REAL_ENTRY(gemm))                      \
-    X(ARG_MAX, REAL_ENTRY(arg))                    \
-    X(ARG_MIN, REAL_ENTRY(arg))                    \
+    X(ARG_MAX, NUMBER_ENTRY(arg, arg))             \
+    X(ARG_MIN, NUMBER_ENTRY(arg, arg))             \
     X(SOFTMAX, REAL_ENTRY(softmax))                \
     X(LOG_SOFTMAX, REAL_ENTRY(softmax))            \
     X(BATCH_NORM, REAL_ENTRY(batch_norm))          \
     X(INSTANCE_NORM, REAL_ENTRY(row_norm))         \
     X(LAYER_NORM, REAL_ENTRY(row_norm))            \
     X(LRN, REAL_ENTRY(lrn))                        \
-    X(MAX_POOL, REAL_ENTRY(max_pool))              \
+    X(MAX_POOL, NUMBER_ENTRY(max_pool, max_pool))  \
     X(AVG_POOL, REAL_ENTRY(avg_pool))              \
     X(WHERE, ANY_ENTRY(where))                     \
     X(RESHAPE, ANY_ENTRY(reshape))                 \
@@ -75,9 +84,9 @@ static ref_entry_t entry_of(iso_op_t op)
 {
     static const ref_entry_t unary = NUMBER_ENTRY(unary, unary);
     static const ref_entry_t binary = NUMBER_ENTRY(binary, binary);
-    static const ref_entry_t compare = NUMBER_ENTRY(compare, compare);
-    static const ref_entry_t logic = ANY_ENTRY(logic);
-    static const ref_entry_t reduce = REAL_ENTRY(reduce);
+    static const ref_entry_t compare = COMPARE_ENTRY(NULL);
+    static const ref_entry_t logic = {.boolean = iso__ref_logic};
+    static const ref_entry_t reduce = NUMBER_ENTRY(reduce, reduce);
     const ref_entry_t own = own_entry(op);
 
     if (own.any != NULL || own.f32 != NULL) {
@@ -107,6 +116,8 @@ static bool has_integers(iso_op_t op)
         return op == ISO_OP_ABS || op == ISO_OP_NEG;
     case ISO_OP_CLASS_BINARY:
         return op != ISO_OP_POW && op != ISO_OP_PRELU;
+    case ISO_OP_CLASS_REDUCE:
+        return op != ISO_OP_REDUCE_MEAN;
     default:
         return true;
     }
@@ -129,6 +140,11 @@ static iso__ref_fn *function_of(iso_op_t op, iso_dtype_t dtype)
     case ISO_DTYPE_I32:
     case ISO_DTYPE_I64:
         return has_integers(op) ? entry.integer : NULL;
+    case ISO_DTYPE_F16:
+    case ISO_DTYPE_BF16:
+        return entry.half;
+    case ISO_DTYPE_BOOL:
+        return entry.boolean;
     default:
         return NULL;
     }

@@ -68,7 +68,7 @@ iso_status_t REAL(iso__ref_binary)(const iso_node_t *node,
 
 /* ---- Two values to a bool ---- */
 
-static bool compare(iso_op_t op, real_t x, real_t y)
+bool REAL(iso__ref_holds)(iso_op_t op, real_t x, real_t y)
 {
     switch (op) {
     case ISO_OP_EQUAL:
@@ -100,7 +100,8 @@ iso_status_t REAL(iso__ref_compare)(const iso_node_t *node,
     const int at_y = iso__walk_add_broadcast(&walk, inputs[1]);
 
     for (int64_t i = 0; i < count; i++, iso__walk_next(&walk)) {
-        z[i] = compare(node->op, x[walk.offset[at_x]], y[walk.offset[at_y]]);
+        z[i] = REAL(iso__ref_holds)(node->op, x[walk.offset[at_x]],
+                                    y[walk.offset[at_y]]);
     }
     return ISO_OK;
 }

@@ -51,10 +51,20 @@ double iso__ref_apply_f64(iso_op_t op, const iso__coeff_t *coeff, double x);
 float iso__ref_apply2_f32(iso_op_t op, float x, float y);
 double iso__ref_apply2_f64(iso_op_t op, double x, double y);
 
+/* Does the comparison op hold between two values? */
+bool iso__ref_holds_f32(iso_op_t op, float x, float y);
+bool iso__ref_holds_f64(iso_op_t op, double x, double y);
+
 /* Integers of any width, as i64. */
 iso__ref_fn iso__ref_int_unary;
 iso__ref_fn iso__ref_int_binary;
 iso__ref_fn iso__ref_int_compare;
+iso__ref_fn iso__ref_int_reduce;
+iso__ref_fn iso__ref_int_arg;
+iso__ref_fn iso__ref_int_max_pool;
+
+/* add, sub, mul (which wrap), div, min, max. */
+int64_t iso__ref_int_apply2(iso_op_t op, int64_t x, int64_t y);
 
 int64_t iso__ref_int_load(const iso_tensor_t *tensor, int64_t index);
 
@@ -62,9 +72,11 @@ int64_t iso__ref_int_load(const iso_tensor_t *tensor, int64_t index);
 void iso__ref_int_store(const iso_tensor_t *tensor, int64_t index,
                         int64_t value);
 
+iso__ref_fn iso__ref_half_compare; /* f16 and bf16 */
+iso__ref_fn iso__ref_logic;        /* bool: and, or, xor, not, equal */
+
 /* Any dtype. */
 iso__ref_fn iso__ref_cast;
-iso__ref_fn iso__ref_logic;
 iso__ref_fn iso__ref_where;
 iso__ref_fn iso__ref_reshape;
 iso__ref_fn iso__ref_steps; /* the ops of kernel/move.h */

@@ -74,12 +74,9 @@ static int64_t remainder_of(int64_t x, int64_t y)
     return y == 0 || y == -1 ? 0 : x % y;
 }
 
-static int64_t apply(const iso_node_t *node, bool sign_of_divisor, int64_t x,
-                     int64_t y)
+int64_t iso__ref_int_apply2(iso_op_t op, int64_t x, int64_t y)
 {
-    int64_t rest;
-
-    switch (node->op) {
+    switch (op) {
     case ISO_OP_ADD:
         return wrapped((uint64_t)x + (uint64_t)y);
     case ISO_OP_SUB:
@@ -90,13 +87,17 @@ static int64_t apply(const iso_node_t *node, bool sign_of_divisor, int64_t x,
         return divide(x, y);
     case ISO_OP_MIN:
         return x < y ? x : y;
-    case ISO_OP_MAX:
+    default: /* max */
         return x > y ? x : y;
-    default:
-        rest = remainder_of(x, y);
-        return sign_of_divisor && rest != 0 && (rest < 0) != (y < 0) ? rest + y
-                                                                     : rest;
     }
+}
+
+static int64_t modulo(bool sign_of_divisor, int64_t x, int64_t y)
+{
+    const int64_t rest = remainder_of(x, y);
+
+    return sign_of_divisor && rest != 0 && (rest < 0) != (y < 0) ? rest + y
+                                                                 : rest;
 }
 
 iso_status_t iso__ref_int_binary(const iso_node_t *node,
@@ -117,7 +118,10 @@ iso_status_t iso__ref_int_binary(const iso_node_t *node,
         const int64_t x = iso__ref_int_load(inputs[0], walk.offset[at_x]);
         const int64_t y = iso__ref_int_load(inputs[1], walk.offset[at_y]);
 
-        iso__ref_int_store(output, i, apply(node, fmod == 0, x, y));
+        iso__ref_int_store(output, i,
+                           node->op == ISO_OP_MOD
+                               ? modulo(fmod == 0, x, y)
+                               : iso__ref_int_apply2(node->op, x, y));
     }
     return ISO_OK;
 }

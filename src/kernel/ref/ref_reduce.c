@@ -1,37 +1,5 @@
 #include "kernel/ref/real.h"
-
-/*
- * A reduction: for each index of the kept axes, the elements over the reduced
- * axes in row-major order.
- */
-typedef struct reduction {
-    iso__walk_t kept;    /* follows the first element of each group */
-    iso__walk_t reduced; /* follows the elements of one group from 0 */
-} reduction_t;
-
-static iso_status_t reduction_of(const iso_node_t *node, const iso_tensor_t *x,
-                                 reduction_t *reduction)
-{
-    iso_reduce_param_t param;
-    int64_t strides[ISO_MAX_RANK];
-    int64_t dims[2][ISO_MAX_RANK];
-    int64_t steps[2][ISO_MAX_RANK];
-    int rank[2] = {0, 0};
-
-    ISO_TRY(iso_reduce_param_of(node, x->rank, &param));
-    iso__strides_of(x->rank, x->dims, strides);
-    for (int axis = 0; axis < x->rank; axis++) {
-        const int side = param.reduced[axis] ? 1 : 0;
-
-        dims[side][rank[side]] = x->dims[axis];
-        steps[side][rank[side]++] = strides[axis];
-    }
-    iso__walk_begin(&reduction->kept, rank[0], dims[0]);
-    (void)iso__walk_add(&reduction->kept, 0, steps[0]);
-    iso__walk_begin(&reduction->reduced, rank[1], dims[1]);
-    (void)iso__walk_add(&reduction->reduced, 0, steps[1]);
-    return ISO_OK;
-}
+#include "kernel/ref/reduction.h"
 
 static real_t neutral_of(iso_op_t op)
 {
@@ -96,9 +64,9 @@ iso_status_t REAL(iso__ref_reduce)(const iso_node_t *node,
     const real_t *x = inputs[0]->data;
     real_t *y = output->data;
     const int64_t count = iso_tensor_count(output);
-    reduction_t reduction;
+    iso__reduction_t reduction;
 
-    ISO_TRY(reduction_of(node, inputs[0], &reduction));
+    ISO_TRY(iso__reduction_of(node, inputs[0], &reduction));
     for (int64_t i = 0; i < count; i++, iso__walk_next(&reduction.kept)) {
         y[i] = reduce_group(node->op, x + reduction.kept.offset[0],
                             &reduction.reduced);
@@ -142,9 +110,9 @@ iso_status_t REAL(iso__ref_arg)(const iso_node_t *node,
     const real_t *x = inputs[0]->data;
     int64_t *y = output->data;
     const int64_t count = iso_tensor_count(output);
-    reduction_t reduction;
+    iso__reduction_t reduction;
 
-    ISO_TRY(reduction_of(node, inputs[0], &reduction));
+    ISO_TRY(iso__reduction_of(node, inputs[0], &reduction));
     for (int64_t i = 0; i < count; i++, iso__walk_next(&reduction.kept)) {
         y[i] = arg_of_group(node->op, x + reduction.kept.offset[0],
                             &reduction.reduced);

@@ -4,6 +4,7 @@
 #include "isotome/error.h"
 
 #include "base/mem.h"
+#include "kernel/features.h"
 #include "kernel/ref.h"
 #include "model/onnx/onnx_impl.h"
 
@@ -85,8 +86,10 @@ static void replace(iso_onnx_t *onnx, iso_graph_t *next)
 
 static iso_status_t optimize(iso_onnx_t *onnx)
 {
+    const iso_features_t features = iso_features_of_cpu();
     iso_graph_t *next = NULL;
 
+    ISO_TRY(iso_features_check(&features)); /* folding computes */
     ISO_TRY(iso_graph_prune(onnx->graph, &next));
     replace(onnx, next);
     ISO_TRY(iso_graph_fold(onnx->graph, iso_ref_run, onnx->weights, &next));

@@ -68,16 +68,17 @@ static iso_status_t skip(walk_t *walk, uint64_t bytes)
 static size_t utf8_length(const uint8_t *text, size_t size)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = 0;
+    size_t length;
     uint32_t code;
 
     if (text[0] < 0x80) {
         return 1;
     }
-    if (text[0] >= 0xc0 && text[0] < 0xf8) {
-        length = text[0] < 0xe0 ? 2 : (text[0] < 0xf0 ? 3 : 4);
+    if (text[0] < 0xc0 || text[0] >= 0xf8) {
+        return 0;
     }
-    if (length == 0 || length > size) {
+    length = text[0] < 0xe0 ? 2 : (text[0] < 0xf0 ? 3 : 4);
+    if (length > size) {
         return 0;
     }
     code = text[0] & (0xffU >> (length + 1));

@@ -145,8 +145,7 @@ iso_status_t iso__onnx_add(iso__import_t *import, const char *name,
                             .n_inputs = draft->n_inputs,
                             .inputs = draft->inputs,
                             .n_attrs = draft->n_attrs,
-                            .attrs = draft->attrs,
-                            .layer = -1};
+                            .attrs = draft->attrs};
     iso_tensor_t tensors[MOST_OPERANDS];
     const iso_tensor_t *inputs[MOST_OPERANDS];
     const iso_node_t *node;
@@ -231,6 +230,7 @@ iso_status_t iso__onnx_step_cast(iso__onnx_op_t *op, const char *part,
 void iso__onnx_store(iso_dtype_t dtype, double value, void *element)
 {
     bool is_whole = value >= -9e18 && value <= 9e18;
+    int64_t whole = is_whole ? (int64_t)value : 0;
     union {
         float f32;
         double f64;
@@ -238,7 +238,7 @@ void iso__onnx_store(iso_dtype_t dtype, double value, void *element)
         int32_t i32;
         int64_t i64;
         uint8_t u8;
-    } number = {.i64 = is_whole ? (int64_t)value : 0};
+    } number;
 
     switch (dtype) {
     case ISO_DTYPE_F32:
@@ -254,12 +254,13 @@ void iso__onnx_store(iso_dtype_t dtype, double value, void *element)
         number.half = iso__bf16_of_f64(value);
         break;
     case ISO_DTYPE_I64:
+        number.i64 = whole;
         break;
     case ISO_DTYPE_I32:
-        number.i32 = (int32_t)number.i64;
+        number.i32 = (int32_t)whole;
         break;
     default:
-        number.u8 = (uint8_t)number.i64;
+        number.u8 = (uint8_t)whole;
         break;
     }
     memcpy(element, &number, iso_dtype_bytes(dtype));

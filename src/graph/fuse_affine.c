@@ -60,6 +60,21 @@ void iso__affine_norm(iso_affine_t *affine, const iso_tensor_t operands[4],
     }
 }
 
+void iso__affine_multiply(iso_affine_t *affine, const iso_tensor_t *factors)
+{
+    for (int64_t c = 0; c < affine->channels; c++) {
+        affine->scale[c] *= get(factors, c);
+        affine->shift[c] *= get(factors, c);
+    }
+}
+
+void iso__affine_add(iso_affine_t *affine, const iso_tensor_t *summands)
+{
+    for (int64_t c = 0; c < affine->channels; c++) {
+        affine->shift[c] += get(summands, c);
+    }
+}
+
 /* Allocate a tensor like this one. */
 static iso_status_t new_like(const iso_tensor_t *tensor,
                              iso_tensor_t *tensor_out)
@@ -69,25 +84,34 @@ static iso_status_t new_like(const iso_tensor_t *tensor,
     return tensor_out->data == NULL ? ISO_NOMEM : ISO_OK;
 }
 
+/* Output channel that weight i belongs to; slice weights share an index of
+ * the first axis. */
+static int64_t channel_of(const iso_node_t *head, int64_t groups,
+                          const iso_tensor_t *weights, int64_t slice, int64_t i)
+{
+    if (head->op != ISO_OP_CONV_TRANSPOSE) {
+        return i / slice;
+    }
+
+    /* Transposed weights are (in, out / groups, taps). */
+    const int64_t rows = weights->dims[0] / groups;
+    const int64_t taps = slice / weights->dims[1];
+
+    return i / slice / rows * weights->dims[1] + i / taps % weights->dims[1];
+}
+
 iso_status_t iso__affine_weights(const iso_affine_t *affine,
-                                 const iso_node_t *conv, int64_t groups,
+                                 const iso_node_t *head, int64_t groups,
                                  const iso_tensor_t *weights,
                                  iso_tensor_t *weights_out)
 {
     const int64_t count = iso_tensor_count(weights);
     const int64_t slice = count / weights->dims[0];
-    const int64_t taps = slice / weights->dims[1];
-    const int64_t rows = weights->dims[0] / groups;
 
     ISO_TRY(new_like(weights, weights_out));
     for (int64_t i = 0; i < count; i++) {
-        int64_t channel = i / slice;
+        const int64_t channel = channel_of(head, groups, weights, slice, i);
 
-        /* Transposed weights are (in, out / groups, ...). */
-        if (conv->op == ISO_OP_CONV_TRANSPOSE) {
-            channel =
-                channel / rows * weights->dims[1] + i / taps % weights->dims[1];
-        }
         set(weights_out, i, get(weights, i) * affine->scale[channel]);
     }
     return ISO_OK;

@@ -8,7 +8,7 @@
  */
 #include "kernel/arith.h"
 #include "kernel/cpu/light_isa.h"
-#include "kernel/cpu/light_math.h"
+#include "kernel/cpu/light_math_body.h"
 #include "kernel/ref/ref_impl.h"
 
 #include <math.h>
