@@ -10,15 +10,15 @@
 #include <stddef.h>
 
 /* X(name, text, bytes, npy descr, ONNX code); bf16 has no npy name. */
-#define ISO_DTYPE_MAP(X)             \
-    X(F32, "f32", 4, "<f4", 1)       \
-    X(F16, "f16", 2, "<f2", 10)      \
-    X(BF16, "bf16", 2, NULL, 16)     \
-    X(F64, "f64", 8, "<f8", 11)      \
-    X(I8, "i8", 1, "|i1", 3)         \
-    X(U8, "u8", 1, "|u1", 2)         \
-    X(I32, "i32", 4, "<i4", 6)       \
-    X(I64, "i64", 8, "<i8", 7)       \
+#define ISO_DTYPE_MAP(X)         \
+    X(F32, "f32", 4, "<f4", 1)   \
+    X(F16, "f16", 2, "<f2", 10)  \
+    X(BF16, "bf16", 2, NULL, 16) \
+    X(F64, "f64", 8, "<f8", 11)  \
+    X(I8, "i8", 1, "|i1", 3)     \
+    X(U8, "u8", 1, "|u1", 2)     \
+    X(I32, "i32", 4, "<i4", 6)   \
+    X(I64, "i64", 8, "<i8", 7)   \
     X(BOOL, "bool", 1, "|b1", 9)
 
 typedef enum iso_dtype {

@@ -94,6 +94,7 @@ typedef struct iso_balance {
     const iso_layer_cost_t *last;
     int world;
     const iso_rank_power_t *ranks;
+    size_t reserve_bytes; /* what every rank needs besides its layers */
 } iso_balance_t;
 
 iso_status_t iso_layer_split_balanced(const iso_balance_t *balance,

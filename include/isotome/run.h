@@ -22,19 +22,19 @@
 
 /* All texts are borrowed for the call. */
 typedef struct iso_run_options {
-    const char *model;          /* path of the model file */
-    int n_inputs;               /* places: "[NAME=]X.npy" or */
-    const char *const *inputs;  /* "[NAME=]F.h5:/dataset" */
+    const char *model;         /* path of the model file */
+    int n_inputs;              /* places: "[NAME=]X.npy" or */
+    const char *const *inputs; /* "[NAME=]F.h5:/dataset" */
     int n_outputs;
     const char *const *outputs;
-    iso_plan_options_t plan;    /* world and samples are filled in */
-    const char *plan_path;      /* replay this plan; NULL: make one */
-    const char *machine_path;   /* NULL: default figures */
-    const char *device;         /* "cpu" or "ref" */
-    int threads;                /* of each rank, >= 1 */
-    bool force;                 /* replace outputs that exist */
-    bool progress;              /* show it on stderr */
-    const char *report_path;    /* JSON report; NULL: none */
+    iso_plan_options_t plan;  /* world and samples are filled in */
+    const char *plan_path;    /* replay this plan; NULL: make one */
+    const char *machine_path; /* NULL: default figures */
+    const char *device;       /* "cpu" or "ref" */
+    int threads;              /* of each rank, >= 1 */
+    bool force;               /* replace outputs that exist */
+    bool progress;            /* show it on stderr */
+    const char *report_path;  /* JSON report; NULL: none */
 } iso_run_options_t;
 
 /*

@@ -10,16 +10,16 @@
 #define ISO_STATUS_H
 
 /* X(name, code, exit code of the program, text) */
-#define ISO_STATUS_MAP(X)                                       \
-    X(OK, 0, 0, "success")                                      \
-    X(INVAL, -1, 2, "invalid argument")                         \
-    X(NOMEM, -2, 1, "out of memory")                            \
-    X(SHAPE, -3, 4, "tensor shapes do not agree")               \
-    X(IO, -4, 1, "output or system call failed")                \
-    X(INPUT, -5, 4, "input file cannot be used")                \
-    X(UNSUPPORTED, -6, 4, "model uses what is not supported")   \
-    X(DISAGREE, -7, 3, "ranks disagree")                        \
-    X(DEADLINE, -8, 5, "deadline passed or peer lost")          \
+#define ISO_STATUS_MAP(X)                                        \
+    X(OK, 0, 0, "success")                                       \
+    X(INVAL, -1, 2, "invalid argument")                          \
+    X(NOMEM, -2, 1, "out of memory")                             \
+    X(SHAPE, -3, 4, "tensor shapes do not agree")                \
+    X(IO, -4, 1, "output or system call failed")                 \
+    X(INPUT, -5, 4, "input file cannot be used")                 \
+    X(UNSUPPORTED, -6, 4, "model uses what is not supported")    \
+    X(DISAGREE, -7, 3, "ranks disagree")                         \
+    X(DEADLINE, -8, 5, "deadline passed or peer lost")           \
     X(INTERRUPTED, -9, 6, "interrupted; the job can be resumed") \
     X(INTERNAL, -10, 1, "internal error; please report it")
 

@@ -56,7 +56,8 @@ static load_t load_of(const problem_t *problem, int stage, int64_t begin,
 {
     const iso_balance_t *balance = problem->balance;
     load_t load = {problem->seconds[end] - problem->seconds[begin],
-                   problem->bytes[end] - problem->bytes[begin]};
+                   problem->bytes[end] - problem->bytes[begin] +
+                       balance->reserve_bytes};
 
     if (stage == 0 && balance->first != NULL) {
         load.seconds += balance->first->seconds;
@@ -157,8 +158,7 @@ static void read_table(const problem_t *problem, double limit_s,
     int64_t begin = 0;
 
     for (int stage = 0; stage < world; stage++) {
-        int64_t end =
-            choose_end(problem, PASS_EVEN, limit_s, stage, begin).end;
+        int64_t end = choose_end(problem, PASS_EVEN, limit_s, stage, begin).end;
         split->counts[world - 1 - stage] = end - begin;
         begin = end;
     }
@@ -297,6 +297,7 @@ static iso_status_t sum_layers(problem_t *problem)
     }
     problem->seconds[balance->n_layers] = seconds;
     problem->bytes[balance->n_layers] = bytes;
+    ISO_TRY(add_bytes(&bytes, balance->reserve_bytes));
     if (balance->first != NULL) {
         ISO_TRY(add_bytes(&bytes, balance->first->bytes));
     }

@@ -258,8 +258,7 @@ static iso_status_t add_compute_node(cutter_t *cutter, iso_graph_t *graph,
                             .op = node->op,
                             .n_inputs = node->n_inputs,
                             .n_attrs = node->n_attrs,
-                            .attrs = node->attrs,
-                            .layer = node->layer};
+                            .attrs = node->attrs};
 
     cutter->operands.count = 0;
     for (int i = 0; i < node->n_inputs; i++) {
@@ -269,7 +268,9 @@ static iso_status_t add_compute_node(cutter_t *cutter, iso_graph_t *graph,
                                                    : cutter->local[input]));
     }
     spec.inputs = cutter->operands.ids;
-    return iso_graph_add(graph, &spec, &cutter->local[id]);
+    ISO_TRY(iso_graph_add(graph, &spec, &cutter->local[id]));
+    iso_graph_set_layer(graph, cutter->local[id], node->layer);
+    return ISO_OK;
 }
 
 static iso_status_t add_compute_nodes(cutter_t *cutter, iso_graph_t *graph,

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "graph/samples.h"
 #include "plan/plan_impl.h"
 
 const char *const iso__split_kind_names[] = {"balanced", "even", "memory",
@@ -58,6 +59,9 @@ static iso_status_t find_batch(iso_plan_t *plan, const iso_graph_t *graph)
     if (status == ISO_OK && count == 1) {
         plan->batch = iso_arena_text(plan->arena, names[0]);
         status = plan->batch == NULL ? ISO_NOMEM : ISO_OK;
+    }
+    if (status == ISO_OK && count == 1) {
+        status = iso_graph_check_samples(graph, plan->batch);
     }
     iso_free(names);
     return status;

@@ -19,6 +19,7 @@ typedef struct costs {
     iso_graph_t *bound;
     iso_layer_cost_t *layers; /* (layer_count) */
     iso_rank_power_t *ranks;  /* (used) */
+    size_t reserve_bytes;     /* that each rank needs besides its layers */
     double *passing_bytes;    /* (layer_count) over the cut after a layer */
     int *last_use; /* (n_nodes) last layer that uses a value; -1: none */
 } costs_t;
@@ -206,9 +207,8 @@ static iso_status_t fill_ranks(costs_t *costs)
     const iso_machine_rank_t *before = iso_machine_rank(costs->machine, 0);
     double first_s = 0.0;
     double seconds;
-    size_t reserve = 0;
 
-    ISO_TRY(find_reserve(costs, &reserve));
+    ISO_TRY(find_reserve(costs, &costs->reserve_bytes));
     ISO_TRY(iso_graph_seconds(costs->bound, before, &first_s));
     seconds = first_s;
     for (int i = 0; i < costs->plan->used; i++) {
@@ -217,8 +217,7 @@ static iso_status_t fill_ranks(costs_t *costs)
         ISO_TRY(time_model(costs, rank, before, &seconds));
         before = rank;
         costs->ranks[i].speed = seconds > 0.0 ? first_s / seconds : 1.0;
-        costs->ranks[i].memory_bytes =
-            rank->memory_bytes > reserve ? rank->memory_bytes - reserve : 0;
+        costs->ranks[i].memory_bytes = rank->memory_bytes;
     }
     return ISO_OK;
 }
@@ -277,7 +276,8 @@ static iso_status_t split_balanced(iso_plan_t *plan, const iso_graph_t *graph,
         iso_balance_t balance = {.n_layers = plan->layer_count,
                                  .layers = costs.layers,
                                  .world = plan->used,
-                                 .ranks = costs.ranks};
+                                 .ranks = costs.ranks,
+                                 .reserve_bytes = costs.reserve_bytes};
         status = iso_layer_split_balanced(&balance, &plan->split, NULL);
     }
     free_costs(&costs);

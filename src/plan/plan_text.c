@@ -1,6 +1,6 @@
 /* The table that people read. */
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/table.h"
 #include "plan/plan_impl.h"
 #include "plan/plan_json_impl.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LISTED_NAMES = 6, CELL_BYTES = 64 };
+enum { LISTED_NAMES = 6 };
 
 /* -- head -- */
 
@@ -39,73 +39,63 @@ static void add_head(const iso_plan_t *plan, iso_text_t *text)
 
 /* -- table -- */
 
-static int host_width(const iso_plan_t *plan)
-{
-    size_t width = strlen("host");
-
-    for (int rank = 0; rank < plan->used; rank++) {
-        size_t length = strlen(plan->stages[rank].host);
-        width = length > width ? length : width;
-    }
-    return width > 40 ? 40 : (int)width;
-}
-
-static void add_layers(const iso_layer_range_t *range, char *cell)
+static void add_layers(const iso_layer_range_t *range, iso_text_t *cells)
 {
     int64_t last = range->start + range->count - 1;
 
     if (range->count == 1) {
-        (void)snprintf(cell, CELL_BYTES, "%" PRId64, last);
+        iso_text_add(cells, "\t%" PRId64, last);
     } else {
-        (void)snprintf(cell, CELL_BYTES, "%" PRId64 "-%" PRId64, range->start,
-                       last);
+        iso_text_add(cells, "\t%" PRId64 "-%" PRId64, range->start, last);
     }
 }
 
-static void add_row(const iso_plan_stage_t *stage, int width, iso_text_t *text)
+static void add_bytes(size_t bytes, iso_text_t *cells)
 {
-    const size_t bytes[] = {stage->weight_bytes, stage->activation_bytes,
-                            stage->buffer_bytes, stage->scratch_bytes,
-                            stage->peak_bytes,   stage->receive_bytes,
-                            stage->send_bytes};
-    char layers[CELL_BYTES];
     char number[ISO_TEXT_NUMBER_BYTES];
 
-    add_layers(&stage->layers, layers);
-    iso_text_add(text, "%4d %5d  %-*.*s %9s", stage->rank, stage->stage, width,
-                 width, stage->host, layers);
-    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
-        iso_text_add(text, " %10s", iso_text_bytes(bytes[i], number));
-    }
-    iso_text_add(text, " %8s", iso_text_count(stage->flops, number));
-    iso_text_add(text, " %9s", iso_text_seconds(stage->compute_s, number));
-    iso_text_add(text, " %9s\n", iso_text_seconds(stage->send_s, number));
+    iso_text_add(cells, "\t%s", iso_text_bytes(bytes, number));
+}
+
+static void add_row(const iso_plan_stage_t *stage, iso_text_t *cells)
+{
+    char number[ISO_TEXT_NUMBER_BYTES];
+
+    iso_text_add(cells, "%d\t%d\t%.*s", stage->rank, stage->stage,
+                 ISO_TABLE_HOST_LENGTH, stage->host);
+    add_layers(&stage->layers, cells);
+    add_bytes(stage->weight_bytes, cells);
+    add_bytes(stage->activation_bytes, cells);
+    add_bytes(stage->buffer_bytes, cells);
+    add_bytes(stage->peak_bytes, cells);
+    add_bytes(stage->receive_bytes, cells);
+    add_bytes(stage->send_bytes, cells);
+    iso_text_add(cells, "\t%s", iso_text_count(stage->flops, number));
+    iso_text_add(cells, "\t%s", iso_text_seconds(stage->compute_s, number));
+    iso_text_add(cells, "\t%s\n", iso_text_seconds(stage->send_s, number));
 }
 
 static void add_table(const iso_plan_t *plan, iso_text_t *text)
 {
+    iso_text_t cells = {0};
     char number[ISO_TEXT_NUMBER_BYTES];
-    int width = host_width(plan);
     double flops = 0.0;
 
-    iso_text_add(text,
-                 "%4s %5s  %-*s %9s %10s %10s %10s %10s %10s %10s %10s %8s %9s "
-                 "%9s\n",
-                 "rank", "stage", width, "host", "layers", "weights",
-                 "activation", "buffers", "scratch", "peak", "receive", "send",
-                 "flop", "compute", "sending");
+    iso_text_add(&cells,
+                 "rank\tstage\thost\tlayers\tweights\tactivations\tbuffers\t"
+                 "peak\treceived\tsent\tflops\tcompute\tsend\n");
     for (int rank = 0; rank < plan->used; rank++) {
-        add_row(&plan->stages[rank], width, text);
+        add_row(&plan->stages[rank], &cells);
         flops += plan->stages[rank].flops;
     }
-    iso_text_add(text, "%4s %5s  %-*s %9d %10s", "all", "", width, "",
-                 plan->layer_count, iso_text_bytes(plan->weight_bytes, number));
-    iso_text_add(text, " %10s %10s %10s %10s %10s %10s", "", "", "", "", "",
-                 "");
-    iso_text_add(text, " %8s\n", iso_text_count(flops, number));
-    iso_text_add(text,
-                 "\nBytes are for one rank; flop, bytes received and sent and "
-                 "times are for one micro-batch.\n");
+    iso_text_add(&cells, "all\t\t\t%d", plan->layer_count);
+    add_bytes(plan->weight_bytes, &cells);
+    iso_text_add(&cells, "\t\t\t\t\t\t%s\n", iso_text_count(flops, number));
+    iso_table_add(text, "rrlrrrrrrrrrr", &cells);
+    iso_text_free(&cells);
+    iso_text_add(text, "\nweights to peak are bytes in memory; received to "
+                       "send are for one micro-batch: bytes,\n"
+                       "floating-point operations, predicted times\n");
 }
 
 static void add_time(const iso_plan_t *plan, iso_text_t *text)
