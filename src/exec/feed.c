@@ -183,7 +183,7 @@ void iso_feed_close(iso_feed_t **feed)
     if (*feed == NULL) {
         return;
     }
-    for (int i = 0; i < (*feed)->n_sources; i++) {
+    for (int i = 0; (*feed)->sources != NULL && i < (*feed)->n_sources; i++) {
         iso_array_in_close(&(*feed)->sources[i].array);
         iso_free((*feed)->sources[i].buffer);
     }
@@ -198,17 +198,20 @@ void iso_feed_close(iso_feed_t **feed)
  */
 iso_status_t iso_feed_samples(const iso_feed_t *feed, int64_t *samples_out)
 {
-    const source_t *most = NULL;
+    const char *teller = ""; /* the input with the most samples */
 
+    *samples_out = -1;
     for (int i = 0; i < feed->n_sources; i++) {
-        source_t *source = &feed->sources[i];
+        const source_t *source = &feed->sources[i];
 
-        if (source->rows.per_sample > 0 &&
-            (most == NULL || source->samples > most->samples)) {
-            most = source;
+        if (source->rows.per_sample > 0 && source->samples > *samples_out) {
+            *samples_out = source->samples;
+            teller = source->name;
         }
     }
-    *samples_out = most != NULL ? most->samples : 1;
+    if (*samples_out < 0) {
+        *samples_out = 1;
+    }
     for (int i = 0; i < feed->n_sources; i++) {
         source_t *source = &feed->sources[i];
         bool is_fixed = iso_shape_is_static(&source->shape);
@@ -219,8 +222,8 @@ iso_status_t iso_feed_samples(const iso_feed_t *feed, int64_t *samples_out)
             return iso_fail(ISO_SHAPE,
                             "input '%s' has %" PRId64 " samples, input '%s' "
                             "has %" PRId64,
-                            source->name, source->samples, most->name,
-                            most->samples);
+                            source->name, source->samples, teller,
+                            *samples_out);
         }
     }
     return ISO_OK;
@@ -271,9 +274,10 @@ iso_status_t iso_feed_read(iso_feed_t *feed, const iso_batches_t *batches,
                            int64_t index)
 {
     for (int i = 0; i < feed->n_sources; i++) {
-        if (feed->sources[i].buffer != NULL) {
-            ISO_TRY(read_source(&feed->sources[i], batches, index));
+        if (feed->sources[i].buffer == NULL) {
+            continue;
         }
+        ISO_TRY(read_source(&feed->sources[i], batches, index));
     }
     return ISO_OK;
 }
@@ -281,10 +285,11 @@ iso_status_t iso_feed_read(iso_feed_t *feed, const iso_batches_t *batches,
 iso_status_t iso_feed_bind(const iso_feed_t *feed, iso_program_t *program)
 {
     for (int i = 0; i < feed->n_sources; i++) {
-        if (feed->sources[i].buffer != NULL) {
-            ISO_TRY(iso_program_bind(program, feed->sources[i].name,
-                                     feed->sources[i].buffer));
+        if (feed->sources[i].buffer == NULL) {
+            continue;
         }
+        ISO_TRY(iso_program_bind(program, feed->sources[i].name,
+                                 feed->sources[i].buffer));
     }
     return ISO_OK;
 }

@@ -48,7 +48,7 @@ static iso_status_t describe_job(MPI_Comm comm, iso_machine_t **machine_out)
     iso_status_t status =
         iso_par_agree(seats != NULL ? ISO_OK : ISO_NOMEM, comm);
 
-    if (status != ISO_OK) {
+    if (status != ISO_OK || seats == NULL) {
         iso_free(seats);
         return status;
     }
@@ -68,7 +68,8 @@ static iso_status_t describe_job(MPI_Comm comm, iso_machine_t **machine_out)
     return iso_par_agree(status, comm);
 }
 
-/* This rank's plan; not collective. */
+/* This rank's plan; a machine file takes the place of this job's figures. Not
+ * collective. */
 static iso_status_t plan_alone(const iso_run_options_t *options, int size,
                                iso_job_plan_t *job)
 {
@@ -76,6 +77,7 @@ static iso_status_t plan_alone(const iso_run_options_t *options, int size,
     iso_plan_options_t wanted = options->plan;
 
     if (options->machine_path != NULL) {
+        iso_machine_destroy(&job->machine);
         ISO_TRY(iso_machine_read(options->machine_path, &job->machine));
         if (iso_machine_world(job->machine) != size) {
             return iso_fail(ISO_INVAL,
@@ -101,15 +103,20 @@ static iso_status_t plan_alone(const iso_run_options_t *options, int size,
 
 enum { N_FIELDS = 6 };
 
-static iso_status_t compare(const iso_job_plan_t *job, MPI_Comm comm)
+/* reason  [in]  why there is no plan, when there is none */
+static iso_status_t compare(const iso_job_plan_t *job, const char *reason,
+                            MPI_Comm comm)
 {
     char arithmetic[16];
-    char plan_text[ISO_FIELD_TEXT_BYTES] = "none: planning failed";
+    char none[ISO_FIELD_TEXT_BYTES];
+    char plan_text[ISO_FIELD_TEXT_BYTES];
     char *split = NULL;
     uint64_t plan_digest = 0;
     uint64_t split_digest = 0;
 
     (void)snprintf(arithmetic, sizeof arithmetic, "%d", ISO_ARITHMETIC_VERSION);
+    (void)snprintf(none, sizeof none, "none: %.*s",
+                   (int)(sizeof none - sizeof "none: "), reason);
     if (job->plan != NULL) {
         split = iso_layer_split_text(iso_plan_split(job->plan));
         split_digest = iso_layer_split_digest(iso_plan_split(job->plan));
@@ -126,9 +133,8 @@ static iso_status_t compare(const iso_job_plan_t *job, MPI_Comm comm)
          iso_model_path(job->model)},
         {"the model's weights", iso_model_root_digest(job->model),
          iso_model_path(job->model)},
-        {"the layer split", split_digest,
-         split != NULL ? split : "none: planning failed"},
-        {"the plan", plan_digest, plan_text},
+        {"the layer split", split_digest, split != NULL ? split : none},
+        {"the plan", plan_digest, job->plan != NULL ? plan_text : none},
     };
     iso_status_t status = iso_fields_agree(fields, N_FIELDS, comm);
 
@@ -151,14 +157,13 @@ iso_status_t iso_job_plan_agree(const iso_run_options_t *options, MPI_Comm comm,
     if (planned != ISO_OK) {
         return planned;
     }
-    if (options->machine_path == NULL) {
-        ISO_TRY(describe_job(comm, &job->machine));
-    }
+    /* Also with a machine file: not every rank may have been given one. */
+    ISO_TRY(describe_job(comm, &job->machine));
     planned = plan_alone(options, iso_par_size(comm), job);
     if (planned != ISO_OK) {
         (void)snprintf(text, sizeof text, "%s", iso_error_text());
     }
-    ISO_TRY(compare(job, comm));
+    ISO_TRY(compare(job, text, comm));
     if (planned != ISO_OK) {
         (void)iso_fail(planned, "%s", text);
     }

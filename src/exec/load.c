@@ -60,7 +60,7 @@ void iso_load_free(iso_load_t **load)
     if (*load == NULL) {
         return;
     }
-    for (int i = 0; i < (*load)->n_weights; i++) {
+    for (int i = 0; (*load)->data != NULL && i < (*load)->n_weights; i++) {
         iso_free((*load)->data[i]);
     }
     iso_free((*load)->data);

@@ -1,11 +1,15 @@
 #include "exec/report.h"
 
+#include "isotome/error.h"
+
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/table.h"
 #include "par/par.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 iso_status_t iso_report_gather(const iso_report_rank_t *mine, MPI_Comm comm,
                                iso_report_t *report)
@@ -48,53 +52,74 @@ static double whole_s(const iso_report_t *report)
     return most_s;
 }
 
-static void print_rank(const iso_report_rank_t *rank, int number, FILE *file)
+static void add_of_planned(double measured_bytes, double planned_bytes,
+                           iso_text_t *cells)
 {
-    const iso_times_t *times = &rank->times;
-    char read[ISO_TEXT_NUMBER_BYTES];
-    char planned_read[ISO_TEXT_NUMBER_BYTES];
-    char peak[ISO_TEXT_NUMBER_BYTES];
-    char planned_peak[ISO_TEXT_NUMBER_BYTES];
+    char measured[ISO_TEXT_NUMBER_BYTES];
+    char planned[ISO_TEXT_NUMBER_BYTES];
 
-    if (rank->stage < 0) {
-        (void)fprintf(file, "%4d  %5s  %-12s  idle: no layer left for it\n",
-                      number, "-", rank->host);
-        return;
-    }
-    (void)fprintf(
-        file,
-        "%4d  %5d  %-12s  %8.3f %8.3f %8.3f %8.3f %8.3f %8.3f  %s of %s  "
-        "%s of %s\n",
-        number, rank->stage, rank->host, times->load_s, times->read_s,
-        times->receive_s, times->compute_s, times->send_s, times->write_s,
-        iso_text_bytes((size_t)rank->read_bytes, read),
-        iso_text_bytes((size_t)rank->planned_read_bytes, planned_read),
-        iso_text_bytes((size_t)rank->peak_bytes, peak),
-        iso_text_bytes((size_t)rank->planned_peak_bytes, planned_peak));
+    iso_text_add(cells, "\t%s of %s",
+                 iso_text_bytes((size_t)measured_bytes, measured),
+                 iso_text_bytes((size_t)planned_bytes, planned));
 }
 
-void iso_report_print(const iso_report_t *report, FILE *file)
+static void add_rank(const iso_report_rank_t *rank, int number,
+                     iso_text_t *cells)
 {
+    const iso_times_t *times = &rank->times;
+
+    if (rank->stage < 0) {
+        iso_text_add(cells, "%d\tidle\t%.*s\n", number, ISO_TABLE_HOST_LENGTH,
+                     rank->host);
+        return;
+    }
+    iso_text_add(cells, "%d\t%d\t%.*s", number, rank->stage,
+                 ISO_TABLE_HOST_LENGTH, rank->host);
+    iso_text_add(cells, "\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f", times->load_s,
+                 times->read_s, times->receive_s, times->compute_s,
+                 times->send_s, times->write_s);
+    add_of_planned(rank->read_bytes, rank->planned_read_bytes, cells);
+    add_of_planned(rank->peak_bytes, rank->planned_peak_bytes, cells);
+    iso_text_add(cells, "\n");
+}
+
+static void add_table(const iso_report_t *report, iso_text_t *text)
+{
+    iso_text_t cells = {0};
+
+    iso_text_add(&cells, "rank\tstage\thost\tload\tread\treceive\tcompute\t"
+                         "send\twrite\tweights read\tpeak memory\n");
+    for (int rank = 0; rank < report->size; rank++) {
+        add_rank(&report->ranks[rank], rank, &cells);
+    }
+    iso_text_add(text, "where the time went (seconds), and measured of "
+                       "planned bytes:\n");
+    iso_table_add(text, "rrlrrrrrrrr", &cells);
+    iso_text_free(&cells);
+}
+
+iso_status_t iso_report_print(const iso_report_t *report, FILE *file)
+{
+    iso_text_t text = {0};
     double seconds = whole_s(report);
     char measured[ISO_TEXT_NUMBER_BYTES];
     char planned[ISO_TEXT_NUMBER_BYTES];
 
-    (void)fprintf(file, "where the time went (seconds), and measured of "
-                        "planned:\n"
-                        "rank  stage  host              load     read  "
-                        "receive  compute     send    write  weights read  "
-                        "peak memory\n");
-    for (int rank = 0; rank < report->size; rank++) {
-        print_rank(&report->ranks[rank], rank, file);
+    add_table(report, &text);
+    iso_text_add(&text,
+                 "%" PRId64 " samples in micro-batches of %" PRId64
+                 " took %s (predicted %s), %.1f samples/s on %s\n",
+                 report->samples, report->micro_batch,
+                 iso_text_seconds(seconds, measured),
+                 iso_text_seconds(report->planned_s, planned),
+                 seconds > 0 ? (double)report->samples / seconds : 0.0,
+                 report->ranks[0].device);
+    iso_status_t status = text.status;
+    if (status == ISO_OK) {
+        (void)fputs(text.data, file);
     }
-    (void)fprintf(file,
-                  "%" PRId64 " samples in micro-batches of %" PRId64
-                  " took %s (predicted %s), %.1f samples/s on %s\n",
-                  report->samples, report->micro_batch,
-                  iso_text_seconds(seconds, measured),
-                  iso_text_seconds(report->planned_s, planned),
-                  seconds > 0 ? (double)report->samples / seconds : 0.0,
-                  report->ranks[0].device);
+    iso_text_free(&text);
+    return status;
 }
 
 static json_t *rank_json(const iso_report_rank_t *rank, int number)
@@ -113,23 +138,45 @@ static json_t *rank_json(const iso_report_rank_t *rank, int number)
         rank->peak_bytes, "peak_bytes_planned", rank->planned_peak_bytes);
 }
 
-iso_status_t iso_report_write(const iso_report_t *report, const char *path)
+/* NULL when memory runs out. */
+static json_t *ranks_json(const iso_report_t *report)
 {
     json_t *ranks = json_array();
-    iso_status_t status = ISO_NOMEM;
 
     for (int rank = 0; rank < report->size; rank++) {
-        json_array_append_new(ranks, rank_json(&report->ranks[rank], rank));
+        if (json_array_append_new(ranks,
+                                  rank_json(&report->ranks[rank], rank)) != 0) {
+            json_decref(ranks);
+            return NULL;
+        }
     }
-    json_t *file =
-        json_pack("{s:s, s:I, s:I, s:f, s:f, s:o}", "format", "isotome-report",
-                  "samples", (json_int_t)report->samples, "micro_batch",
-                  (json_int_t)report->micro_batch, "seconds", whole_s(report),
-                  "seconds_planned", report->planned_s, "ranks", ranks);
+    return ranks;
+}
+
+static json_t *report_json(const iso_report_t *report)
+{
+    return json_pack("{s:s, s:I, s:I, s:f, s:f, s:o}", "format",
+                     "isotome-report", "samples", (json_int_t)report->samples,
+                     "micro_batch", (json_int_t)report->micro_batch, "seconds",
+                     whole_s(report), "seconds_planned", report->planned_s,
+                     "ranks", ranks_json(report));
+}
+
+iso_status_t iso_report_write(const iso_report_t *report, iso_draft_t *draft)
+{
+    json_t *file = report_json(report);
+    char *text = NULL;
+    iso_status_t status = ISO_NOMEM;
 
     if (file != NULL) {
-        status = iso_json_write(file, path);
+        status = iso_json_print(file, 2, &text);
         json_decref(file);
     }
-    return status;
+    if (status != ISO_OK) {
+        return iso_fail(status, "out of memory: cannot write the report");
+    }
+    iso_draft_write(draft, 0, text, strlen(text));
+    iso_draft_write(draft, strlen(text), "\n", 1);
+    free(text);
+    return iso_draft_sync(draft);
 }

@@ -8,6 +8,7 @@
 #include "isotome/plan.h"
 
 #include "exec/times.h"
+#include "io/draft.h"
 
 #include <mpi.h>
 
@@ -41,8 +42,12 @@ iso_status_t iso_report_gather(const iso_report_rank_t *mine, MPI_Comm comm,
                                iso_report_t *report);
 void iso_report_free(iso_report_t *report);
 
-/* At rank 0. The table for people, and the JSON file of --report. */
-void iso_report_print(const iso_report_t *report, FILE *file);
-iso_status_t iso_report_write(const iso_report_t *report, const char *path);
+/*
+ * At rank 0. The table for people, and the JSON file of --report, written
+ * and flushed but not published.
+ * Errors: ISO_NOMEM; ISO_IO for the file.
+ */
+iso_status_t iso_report_print(const iso_report_t *report, FILE *file);
+iso_status_t iso_report_write(const iso_report_t *report, iso_draft_t *draft);
 
 #endif

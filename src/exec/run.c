@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/job_plan.h"
+#include "exec/overwrite.h"
 #include "exec/report.h"
 #include "exec/worker.h"
 #include "par/par.h"
@@ -24,7 +25,8 @@ typedef struct job {
     iso_forms_t forms;
     iso_load_t *load;
     iso_device_t *device;
-    iso_deliver_t *deliver;
+    iso_deliver_t *deliver; /* at rank 0, as is the report */
+    iso_draft_t *report;    /* NULL: none is wanted */
     iso_worker_t *worker;
     iso_progress_t progress;
     iso_times_t times;
@@ -115,7 +117,12 @@ static iso_status_t open_outputs(job_t *job)
         .samples = job->batches.samples,
     };
 
-    return iso_deliver_open(&spec, &job->deliver);
+    ISO_TRY(iso_overwrite_check(job->options));
+    ISO_TRY(iso_deliver_open(&spec, &job->deliver));
+    if (job->options->report_path == NULL) {
+        return ISO_OK;
+    }
+    return iso_draft_create(job->options->report_path, true, &job->report);
 }
 
 static iso_status_t make_worker(job_t *job)
@@ -177,16 +184,6 @@ static iso_status_t work(job_t *job)
     return status;
 }
 
-static iso_status_t commit(job_t *job)
-{
-    iso_status_t status = ISO_OK;
-
-    if (job->deliver != NULL) {
-        status = iso_deliver_commit(&job->deliver);
-    }
-    return iso_par_agree(status, job->comm);
-}
-
 static void fill_report(const job_t *job, iso_report_rank_t *mine)
 {
     (void)snprintf(mine->host, sizeof mine->host, "%s", iso_par_host());
@@ -206,7 +203,22 @@ static void fill_report(const job_t *job, iso_report_rank_t *mine)
     mine->planned_peak_bytes = (double)planned->peak_bytes;
 }
 
-static iso_status_t report(const job_t *job, FILE *table)
+/* At rank 0: the report is written before the outputs get their names, so
+ * that a job with all its outputs has not failed. */
+static iso_status_t show_results(job_t *job, const iso_report_t *all,
+                                 FILE *table)
+{
+    if (job->report != NULL) {
+        ISO_TRY(iso_report_write(all, job->report));
+    }
+    ISO_TRY(iso_deliver_commit(&job->deliver));
+    if (job->report != NULL) {
+        ISO_TRY(iso_draft_publish(job->report));
+    }
+    return table != NULL ? iso_report_print(all, table) : ISO_OK;
+}
+
+static iso_status_t finish(job_t *job, FILE *table)
 {
     iso_report_rank_t mine;
     iso_report_t all = {
@@ -220,12 +232,7 @@ static iso_status_t report(const job_t *job, FILE *table)
     fill_report(job, &mine);
     ISO_TRY(iso_report_gather(&mine, job->comm, &all));
     if (job->rank == 0) {
-        if (table != NULL) {
-            iso_report_print(&all, table);
-        }
-        if (job->options->report_path != NULL) {
-            status = iso_report_write(&all, job->options->report_path);
-        }
+        status = show_results(job, &all, table);
     }
     iso_report_free(&all);
     return iso_par_agree(status, job->comm);
@@ -237,13 +244,13 @@ static iso_status_t run_job(job_t *job, FILE *table)
     ISO_TRY(open_inputs(job));
     ISO_TRY(reserve(job));
     ISO_TRY(work(job));
-    ISO_TRY(commit(job));
-    return report(job, table);
+    return finish(job, table);
 }
 
 static void free_job(job_t *job)
 {
     iso_worker_destroy(&job->worker);
+    iso_draft_close(&job->report);
     iso_deliver_abandon(&job->deliver);
     iso_device_close(&job->device);
     iso_load_free(&job->load);

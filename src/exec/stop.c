@@ -24,7 +24,7 @@ iso_status_t iso_stop_create(MPI_Comm comm, iso_stop_t **stop_out)
     iso_status_t status =
         iso_par_agree(stop != NULL ? ISO_OK : ISO_NOMEM, comm);
 
-    if (status != ISO_OK) {
+    if (status != ISO_OK || stop == NULL) {
         iso_free(stop);
         return status;
     }

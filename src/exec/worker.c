@@ -1,10 +1,13 @@
 #include "exec/worker.h"
 
+#include "isotome/error.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "par/par.h"
 #include "plan/buffers.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* A channel to one other stage and what its parcels are on this side: an
@@ -57,8 +60,7 @@ static int output_of(const iso_graph_t *graph, const char *name)
             return i;
         }
     }
-    ISO_ASSERT(!"a stage emits every value that leaves it");
-    return 0;
+    ISO_UNREACHABLE("a stage emits every value that leaves it");
 }
 
 /* Reserving. */
@@ -71,10 +73,11 @@ static iso_status_t make_programs(iso_worker_t *worker)
         const iso_graph_t *graph = stage_graph(worker, (iso_form_t)form);
         size_t bytes = 0;
 
-        if (graph != NULL) {
-            ISO_TRY(iso_program_buffer_bytes(graph, &bytes));
-            most = bytes > most ? bytes : most;
+        if (graph == NULL) {
+            continue;
         }
+        ISO_TRY(iso_program_buffer_bytes(graph, &bytes));
+        most = bytes > most ? bytes : most;
     }
     worker->buffer = iso_alloc(most);
     if (worker->buffer == NULL) {
@@ -86,14 +89,26 @@ static iso_status_t make_programs(iso_worker_t *worker)
     for (int form = 0; form < ISO_FORM_COUNT; form++) {
         const iso_graph_t *graph = stage_graph(worker, (iso_form_t)form);
 
-        if (graph != NULL) {
-            ISO_TRY(iso_program_create(worker->spec.device, graph, &options,
-                                       &worker->programs[form]));
-            ISO_TRY(iso_load_bind(worker->spec.load, worker->programs[form]));
-            ISO_TRY(iso_feed_bind(worker->spec.feed, worker->programs[form]));
+        if (graph == NULL) {
+            continue;
         }
+        ISO_TRY(iso_program_create(worker->spec.device, graph, &options,
+                                   &worker->programs[form]));
+        ISO_TRY(iso_load_bind(worker->spec.load, worker->programs[form]));
+        ISO_TRY(iso_feed_bind(worker->spec.feed, worker->programs[form]));
     }
     return ISO_OK;
+}
+
+/* The input that a value goes to. A param or constant of this stage has its
+ * value already, also when it is a model output on its way through. */
+static iso_node_id_t input_of(const iso_graph_t *graph, const char *name)
+{
+    iso_node_id_t id = iso_graph_find(graph, name);
+
+    return id != ISO_NO_NODE && iso_graph_node(graph, id)->op == ISO_OP_INPUT
+               ? id
+               : ISO_NO_NODE;
 }
 
 static iso_status_t find_ends(const iso_worker_t *worker, link_t *link,
@@ -114,7 +129,7 @@ static iso_status_t find_ends(const iso_worker_t *worker, link_t *link,
             const char *name = link->parcels[i].name;
 
             link->ends[form][i] =
-                sends ? output_of(graph, name) : iso_graph_find(graph, name);
+                sends ? output_of(graph, name) : input_of(graph, name);
         }
     }
     return ISO_OK;
@@ -175,8 +190,7 @@ static const link_t *link_from(const iso_worker_t *worker, int stage)
             return &worker->in[i];
         }
     }
-    ISO_ASSERT(!"an output of an early stage has a link to the last one");
-    return NULL;
+    ISO_UNREACHABLE("an output of an early stage has a link to the last one");
 }
 
 static void find_pickup(const iso_worker_t *worker, pickup_t *pickup)
@@ -331,20 +345,39 @@ static iso_status_t deliver(iso_worker_t *worker, int64_t index,
     return ISO_OK;
 }
 
+/* Say which samples a failure is about: indices in its text count within the
+ * micro-batch. */
+static iso_status_t name_samples(const iso_worker_t *worker, int64_t index,
+                                 iso_status_t status)
+{
+    const iso_batches_t *batches = &worker->spec.batches;
+    int64_t first = iso_batches_first(batches, index);
+    int64_t count = batches->size[iso_batches_form(batches, index)];
+
+    if (status == ISO_OK) {
+        return ISO_OK;
+    }
+    return iso_fail_context(status, "samples %" PRId64 " to %" PRId64, first,
+                            first + count - 1);
+}
+
 static iso_status_t run_batch(iso_worker_t *worker, int64_t index,
                               iso_stop_t *stop, iso_times_t *times, bool *ready)
 {
     iso_form_t form = iso_batches_form(&worker->spec.batches, index);
     double since_s = iso_clock_s();
 
-    ISO_TRY(iso_feed_read(worker->spec.feed, &worker->spec.batches, index));
+    ISO_TRY(name_samples(
+        worker, index,
+        iso_feed_read(worker->spec.feed, &worker->spec.batches, index)));
     times->read_s += lap(&since_s);
     ISO_TRY(receive(worker, index, form, stop, ready));
     times->receive_s += lap(&since_s);
     if (!*ready) {
         return ISO_OK;
     }
-    ISO_TRY(iso_program_run(worker->programs[form]));
+    ISO_TRY(
+        name_samples(worker, index, iso_program_run(worker->programs[form])));
     times->compute_s += lap(&since_s);
     ISO_TRY(send(worker, index, form, stop, ready));
     times->send_s += lap(&since_s);

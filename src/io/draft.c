@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,6 +32,36 @@ struct iso_draft {
     int file;
     int error; /* errno of the first write that failed, 0 */
 };
+
+/* -- temporary files -- */
+
+enum { MOST_TRACKED = 256 };
+
+/* Names for iso_draft_remove_all(), which may come at any moment. */
+static _Atomic(const char *) tracked[MOST_TRACKED];
+
+/* Put a name in the place of another one; NULL is a free place. */
+static void track(const char *old, const char *name)
+{
+    bool done = false;
+
+    for (int i = 0; i < MOST_TRACKED && !done; i++) {
+        const char *expected = old;
+
+        done = atomic_compare_exchange_strong(&tracked[i], &expected, name);
+    }
+}
+
+void iso_draft_remove_all(void)
+{
+    for (int i = 0; i < MOST_TRACKED; i++) {
+        const char *name = atomic_load(&tracked[i]);
+
+        if (name != NULL) {
+            (void)unlink(name);
+        }
+    }
+}
 
 /* -- names -- */
 
@@ -81,13 +112,11 @@ static iso_status_t check_final_name(const iso_draft_t *draft)
     if (lstat(draft->path, &info) != 0) {
         return ISO_OK; /* what else is wrong shows when it is created */
     }
-    if (S_ISDIR(info.st_mode)) {
-        return iso_fail(ISO_IO, "cannot write '%s': it is a folder",
-                        draft->path);
-    }
-    if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) {
-        return iso_fail(ISO_IO, "cannot write '%s': not a regular file",
-                        draft->path);
+    /* A link is replaced itself, but /dev/stdout and its like must stay. */
+    if (stat(draft->path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        return iso_fail(ISO_IO, "cannot write '%s': %s", draft->path,
+                        S_ISDIR(info.st_mode) ? "it is a folder"
+                                              : "not a regular file");
     }
     if (!draft->force) {
         return iso_fail(ISO_IO, "'%s' exists; give --force to replace it",
@@ -125,6 +154,7 @@ static iso_status_t create_file(iso_draft_t *draft)
         int error = errno;
         if (draft->file >= 0) {
             draft->temp_path = name.data;
+            track(NULL, draft->temp_path);
             return ISO_OK;
         }
         iso_text_free(&name);
@@ -172,8 +202,11 @@ void iso_draft_close(iso_draft_t **draft)
     if (closing->file >= 0) {
         (void)close(closing->file);
     }
-    if (closing->temp_path != NULL && !closing->published) {
-        (void)unlink(closing->temp_path);
+    if (closing->temp_path != NULL) {
+        if (!closing->published) {
+            (void)unlink(closing->temp_path);
+        }
+        track(closing->temp_path, NULL);
     }
     iso_free(closing->path);
     iso_free(closing->temp_path);
@@ -192,18 +225,26 @@ const char *iso_draft_temp_path(const iso_draft_t *draft)
     return draft->temp_path;
 }
 
+bool iso_draft_same_name(const char *path_a, const char *path_b)
+{
+    struct stat info_a;
+    struct stat info_b;
+    char *folder_a = folder_of(path_a);
+    char *folder_b = folder_of(path_b);
+
+    bool same = folder_a != NULL && folder_b != NULL &&
+                stat(folder_a, &info_a) == 0 && stat(folder_b, &info_b) == 0 &&
+                info_a.st_dev == info_b.st_dev &&
+                info_a.st_ino == info_b.st_ino &&
+                strcmp(base_name(path_a), base_name(path_b)) == 0;
+    iso_free(folder_a);
+    iso_free(folder_b);
+    return same;
+}
+
 bool iso_draft_is_for(const iso_draft_t *draft, const char *path)
 {
-    struct stat mine;
-    struct stat other;
-    char *folder = folder_of(path);
-
-    bool same = folder != NULL && stat(folder, &other) == 0 &&
-                stat(draft->folder, &mine) == 0 &&
-                mine.st_dev == other.st_dev && mine.st_ino == other.st_ino &&
-                strcmp(base_name(draft->path), base_name(path)) == 0;
-    iso_free(folder);
-    return same;
+    return iso_draft_same_name(draft->path, path);
 }
 
 /* -- write -- */

@@ -37,11 +37,22 @@ iso_status_t iso_draft_create(const char *path, bool force,
 /* Close; the temporary file is removed, a published one stays. */
 void iso_draft_close(iso_draft_t **draft);
 
+/*
+ * Remove the temporary files of all drafts. Safe in a signal handler; the
+ * process must end then, as no draft can be published any more. Drafts beyond
+ * the first 256 at one time are left.
+ */
+void iso_draft_remove_all(void);
+
 /* Borrowed. */
 const char *iso_draft_path(const iso_draft_t *draft);
 const char *iso_draft_temp_path(const iso_draft_t *draft);
 
-/* Whether path is the final name of this draft, however it is spelled. */
+/* Whether two paths are one name in one folder, however they are spelled;
+ * nothing needs to be there under that name. */
+bool iso_draft_same_name(const char *path_a, const char *path_b);
+
+/* Whether path is the final name of this draft. */
 bool iso_draft_is_for(const iso_draft_t *draft, const char *path);
 
 /* Take disk space for the first bytes of the file. Errors: ISO_IO, disk

@@ -90,7 +90,7 @@ static iso_status_t show_difference(const iso_field_t *field, int others,
     iso_text_t text = {0};
     iso_status_t status = iso_par_agree(all ? ISO_OK : ISO_NOMEM, comm);
 
-    if (status == ISO_OK) {
+    if (status == ISO_OK && all != NULL) {
         (void)snprintf(mine.text, sizeof mine.text, "%s", field->text);
         (void)snprintf(mine.host, sizeof mine.host, "%s", iso_par_host());
         ISO_CHECK_MPI(MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, all,
@@ -116,13 +116,13 @@ iso_status_t iso_fields_agree(const iso_field_t *fields, int n, MPI_Comm comm)
 
     ISO_ASSERT(n >= 0 && n <= ISO_MAX_FIELDS);
     for (int i = 0; i < n; i++) {
-        mine[2 * i] = fields[i].digest;
-        mine[2 * i + 1] = ~fields[i].digest;
+        mine[i] = fields[i].digest;
+        mine[n + i] = ~fields[i].digest;
     }
     ISO_CHECK_MPI(
         MPI_Allreduce(mine, least, 2 * n, MPI_UINT64_T, MPI_MIN, comm));
     for (int i = n - 1; i >= 0; i--) {
-        if (least[2 * i] != ~least[2 * i + 1]) {
+        if (least[i] != ~least[n + i]) {
             first = i;
             differing++;
         }

@@ -83,11 +83,14 @@ iso_status_t iso_par_agree(iso_status_t local, MPI_Comm comm)
 
 _Noreturn void iso_par_abort(const char *file, int line, const char *text)
 {
+    char host[MPI_MAX_PROCESSOR_NAME] = "?";
+    int length = 0;
     int rank = -1;
 
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    (void)MPI_Get_processor_name(host, &length);
     (void)fprintf(stderr, "isotome: rank %d on %s: %s:%d: fatal: %s\n", rank,
-                  iso_par_host(), file, line, text);
+                  host, file, line, text);
     (void)fflush(stderr);
     (void)MPI_Abort(MPI_COMM_WORLD, iso_status_exit_code(ISO_INTERNAL));
     abort();

@@ -44,11 +44,14 @@ int iso_par_size(MPI_Comm comm);
 const char *iso_par_host(void);
 
 /* Abort when an MPI call fails; always on, also in release builds. */
-#define ISO_CHECK_MPI(call)                           \
-    do {                                              \
-        if ((call) != MPI_SUCCESS) {                  \
-            iso_par_abort(__FILE__, __LINE__, #call); \
-        }                                             \
-    } while (0)
+#define ISO_CHECK_MPI(call) iso__par_check((call), __FILE__, __LINE__, #call)
+
+static inline void iso__par_check(int code, const char *file, int line,
+                                  const char *text)
+{
+    if (code != MPI_SUCCESS) {
+        iso_par_abort(file, line, text);
+    }
+}
 
 #endif
