@@ -3,14 +3,12 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "tools/arguments.h"
 #include "tools/commands.h"
+#include "tools/facts.h"
 
-#include <argp.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
 enum {
     OPT_SCALE = 256,
@@ -54,7 +52,6 @@ typedef struct import_arguments {
     double *mean; /* owned; what onnx.mean and onnx.std point at */
     double *std;
     bool force;
-    iso_status_t status; /* of the first argument that is wrong */
 } import_arguments_t;
 
 static iso_status_t set_scale(iso_onnx_options_t *onnx, const char *text)
@@ -94,137 +91,57 @@ static iso_status_t take(import_arguments_t *arguments, const char *name)
     return ISO_OK;
 }
 
-static iso_status_t set_option(import_arguments_t *arguments, int key,
-                               char *text)
+static iso_status_t set_option(void *input, int key, const char *value)
 {
+    import_arguments_t *arguments = input;
     iso_onnx_options_t *onnx = &arguments->onnx;
 
     switch (key) {
     case 'o':
-        arguments->output = text;
+        arguments->output = value;
         return ISO_OK;
     case OPT_SCALE:
-        return set_scale(onnx, text);
+        return set_scale(onnx, value);
     case OPT_MEAN:
-        return set_list(text, "--mean", &arguments->mean, &onnx->n_mean);
+        return set_list(value, "--mean", &arguments->mean, &onnx->n_mean);
     case OPT_STD:
-        return set_list(text, "--std", &arguments->std, &onnx->n_std);
+        return set_list(value, "--std", &arguments->std, &onnx->n_std);
     case OPT_WEIGHTS_SEED:
-        return set_seed(onnx, text);
+        return set_seed(onnx, value);
     case OPT_FREE_BATCH:
         onnx->free_batch = true;
         return ISO_OK;
     case OPT_TAKE:
-        return take(arguments, text);
+        return take(arguments, value);
     default:
         arguments->force = true;
         return ISO_OK;
     }
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-    import_arguments_t *arguments = state->input;
-    iso_status_t status = ISO_OK;
-
-    switch (key) {
-    case ARGP_KEY_ARG:
-        if (arguments->input != NULL) {
-            status = iso_fail(ISO_INVAL, "one ONNX file, not also '%s'", text);
-        } else {
-            arguments->input = text;
-        }
-        break;
-    case ARGP_KEY_INIT:
-    case ARGP_KEY_NO_ARGS:
-    case ARGP_KEY_END:
-    case ARGP_KEY_SUCCESS:
-    case ARGP_KEY_ERROR:
-    case ARGP_KEY_FINI:
-        break;
-    case ARGP_KEY_ARGS:
-        return ARGP_ERR_UNKNOWN;
-    default:
-        status = set_option(arguments, key, text);
-        break;
-    }
-    if (arguments->status == ISO_OK) {
-        arguments->status = status;
-    }
-    return 0;
-}
-
-static const struct argp import_argp = {
+static const iso_syntax_t import_syntax = {
+    .usage = "NET.onnx -o NET.h5",
+    .operand = "ONNX file",
     .options = import_options,
-    .parser = parse,
-    .args_doc = "NET.onnx",
+    .set = set_option,
     .doc = "Turn an ONNX file into a model file.\v"
            "Shape arithmetic vanishes, batch norms, biases and activations go "
            "into the convolutions and products before them, layers are "
            "marked.",
 };
 
-static iso_status_t complete(import_arguments_t *arguments)
+static iso_status_t read_arguments(int argc, char **argv,
+                                   import_arguments_t *arguments)
 {
-    struct stat info;
-
-    ISO_TRY(arguments->status);
-    if (arguments->input == NULL || arguments->output == NULL) {
-        return iso_fail(ISO_INVAL, "no %s; see isotome import --help",
-                        arguments->input == NULL ? "ONNX file"
-                                                 : "output (-o NET.h5)");
+    ISO_TRY(iso_arguments_parse(&import_syntax, argc, argv, arguments,
+                                &arguments->input));
+    if (arguments->output == NULL) {
+        return iso_fail(ISO_INVAL, "no model file to write; give -o NET.h5");
     }
     arguments->onnx.mean = arguments->mean;
     arguments->onnx.std = arguments->std;
     arguments->onnx.outputs = arguments->taken;
-    if (!arguments->force && stat(arguments->output, &info) == 0) {
-        return iso_fail(ISO_IO, "'%s' exists; --force replaces it",
-                        arguments->output);
-    }
-    return ISO_OK;
-}
-
-/* -- facts -- */
-
-typedef struct facts {
-    int64_t nodes; /* without leaves */
-    int64_t params;
-    int64_t parameters;
-    size_t bytes;
-} facts_t;
-
-static facts_t facts_of(const iso_graph_t *graph)
-{
-    facts_t facts = {0};
-
-    for (int32_t i = 0; i < iso_graph_node_count(graph); i++) {
-        const iso_node_t *node = iso_graph_node(graph, i);
-        size_t bytes = 0;
-
-        facts.nodes += !iso_node_is_leaf(node);
-        if (node->op == ISO_OP_PARAM &&
-            iso_tensor_bytes_of(node->dtype, &node->shape, &bytes) == ISO_OK) {
-            facts.params++;
-            facts.parameters += iso_shape_count(&node->shape);
-            facts.bytes += bytes;
-        }
-    }
-    return facts;
-}
-
-static void print_facts(const iso_onnx_t *onnx)
-{
-    const iso_graph_t *graph = iso_onnx_graph(onnx);
-    facts_t facts = facts_of(graph);
-    char bytes[ISO_TEXT_NUMBER_BYTES];
-
-    (void)printf("operators %" PRId64 "\n", iso_onnx_operator_count(onnx));
-    (void)printf("nodes %" PRId64 "\n", facts.nodes);
-    (void)printf("layers %d\n", iso_graph_layer_count(graph));
-    (void)printf("weights %" PRId64 "\n", facts.params);
-    (void)printf("parameters %" PRId64 "\n", facts.parameters);
-    (void)printf("bytes %zu (%s)\n", facts.bytes,
-                 iso_text_bytes(facts.bytes, bytes));
+    return iso_arguments_check_output(arguments->output, arguments->force);
 }
 
 static iso_status_t import(const import_arguments_t *arguments)
@@ -237,7 +154,9 @@ static iso_status_t import(const import_arguments_t *arguments)
     weights = iso_onnx_weights(onnx);
     status = iso_model_write(arguments->output, iso_onnx_graph(onnx), &weights);
     if (status == ISO_OK) {
-        print_facts(onnx);
+        iso_facts_t facts = iso_facts_of(iso_onnx_graph(onnx));
+        (void)printf("operators %" PRId64 "\n", iso_onnx_operator_count(onnx));
+        iso_facts_print(&facts);
     }
     iso_onnx_destroy(&onnx);
     return status;
@@ -246,19 +165,12 @@ static iso_status_t import(const import_arguments_t *arguments)
 int iso_cmd_import(int argc, char **argv)
 {
     import_arguments_t arguments = {0};
-    iso_status_t status = ISO_OK;
+    iso_status_t status = read_arguments(argc, argv, &arguments);
 
-    argp_err_exit_status = iso_status_exit_code(ISO_INVAL);
-    if (argp_parse(&import_argp, argc, argv, 0, NULL, &arguments) != 0) {
-        status = iso_fail(ISO_INVAL, "bad usage; see isotome import --help");
-    }
-    if (status == ISO_OK) {
-        status = complete(&arguments);
-    }
     if (status == ISO_OK) {
         status = import(&arguments);
     }
     iso_free(arguments.mean);
     iso_free(arguments.std);
-    return status == ISO_OK ? 0 : iso_cmd_failed(status);
+    return iso_cmd_end(status);
 }

@@ -4,11 +4,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "par/par.h"
+#include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/split_option.h"
-
-#include <argp.h>
-#include <string.h>
 
 enum { MOST_PLACES = 64, MOST_THREADS = 4096 };
 
@@ -36,11 +34,11 @@ static const struct argp_option run_options[] = {
      0},
     {"plan", OPT_PLAN, "P.json", 0, "Run this plan (from isotome plan -o)", 0},
     {"machine", OPT_MACHINE, "M.json", 0,
-     "Figures of the machine (default: this job's hosts and memory with "
-     "default rates)",
+     "Figures of the machine (default: this job's hosts and memory, rates of "
+     "isotome-machine(5))",
      0},
     {"strict", OPT_STRICT, NULL, 0,
-     "More ranks than layers is an error, not idle ranks", 0},
+     "Refuse more ranks than layers instead of leaving some idle", 0},
     {"device", OPT_DEVICE, "NAME", 0, "cpu (default) or ref", 0},
     {"threads", OPT_THREADS, "N", 0, "Threads of each rank (default 1)", 0},
     {"force", OPT_FORCE, NULL, 0, "Replace outputs that exist", 0},
@@ -56,7 +54,6 @@ typedef struct run_arguments {
     const char *outputs[MOST_PLACES];
     const char *split_text;
     bool quiet;
-    iso_status_t status; /* of the first argument that is wrong */
 } run_arguments_t;
 
 static iso_status_t add_place(const char **places, int *count, const char *text)
@@ -94,168 +91,93 @@ static iso_status_t set_flag(run_arguments_t *arguments, int key)
     return ISO_OK;
 }
 
-static iso_status_t set_option(run_arguments_t *arguments, int key, char *text)
+static iso_status_t set_option(void *input, int key, const char *value)
 {
+    run_arguments_t *arguments = input;
     iso_run_options_t *run = &arguments->run;
 
     switch (key) {
     case 'i':
-        return add_place(arguments->inputs, &run->n_inputs, text);
+        return add_place(arguments->inputs, &run->n_inputs, value);
     case 'o':
-        return add_place(arguments->outputs, &run->n_outputs, text);
+        return add_place(arguments->outputs, &run->n_outputs, value);
     case 'b':
-        return iso_text_parse_int(text, "--micro-batch", 1, INT32_MAX,
+        return iso_text_parse_int(value, "--micro-batch", 1, INT32_MAX,
                                   &run->plan.micro_batch);
     case OPT_SPLIT:
-        arguments->split_text = text;
+        arguments->split_text = value;
         return ISO_OK;
     case OPT_PLAN:
-        run->plan_path = text;
+        run->plan_path = value;
         return ISO_OK;
     case OPT_MACHINE:
-        run->machine_path = text;
+        run->machine_path = value;
         return ISO_OK;
     case OPT_DEVICE:
-        run->device = text;
+        run->device = value;
         return ISO_OK;
     case OPT_THREADS:
-        return set_threads(arguments, text);
+        return set_threads(arguments, value);
     case OPT_REPORT:
-        run->report_path = text;
+        run->report_path = value;
         return ISO_OK;
     default:
         return set_flag(arguments, key);
     }
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-    run_arguments_t *arguments = state->input;
-    iso_status_t status = ISO_OK;
-
-    switch (key) {
-    case ARGP_KEY_ARG:
-        if (arguments->run.model != NULL) {
-            status = iso_fail(ISO_INVAL, "one model file, not also '%s'", text);
-        } else {
-            arguments->run.model = text;
-        }
-        break;
-    case ARGP_KEY_INIT:
-    case ARGP_KEY_NO_ARGS:
-    case ARGP_KEY_END:
-    case ARGP_KEY_SUCCESS:
-    case ARGP_KEY_ERROR:
-    case ARGP_KEY_FINI:
-        break;
-    case ARGP_KEY_ARGS:
-        return ARGP_ERR_UNKNOWN;
-    default:
-        status = set_option(arguments, key, text);
-        break;
-    }
-    if (arguments->status == ISO_OK) {
-        arguments->status = status;
-    }
-    return 0;
-}
-
-static const struct argp run_argp = {
+static const iso_syntax_t run_syntax = {
+    .usage = "NET.h5 -i X -o Y",
+    .operand = "model file",
     .options = run_options,
-    .parser = parse,
-    .args_doc = "NET.h5",
+    .set = set_option,
     .doc = "Run a model over its inputs.\v"
            "Start it under mpirun or srun; the ranks hold the model's stages "
            "in reverse order, rank 0 the last. The output bytes are the same "
            "for any number of ranks, threads and micro-batch.",
 };
 
-static iso_status_t complete(run_arguments_t *arguments)
+/* split  [out]  iso_layer_split_free() it in any case */
+static iso_status_t read_arguments(int argc, char **argv,
+                                   run_arguments_t *arguments,
+                                   iso_layer_split_t *split)
 {
     iso_run_options_t *run = &arguments->run;
 
-    ISO_TRY(arguments->status);
-    if (run->model == NULL) {
-        return iso_fail(ISO_INVAL, "no model file; see isotome run --help");
-    }
+    ISO_TRY(
+        iso_arguments_parse(&run_syntax, argc, argv, arguments, &run->model));
     if (run->plan_path != NULL &&
         (arguments->split_text != NULL || run->plan.micro_batch != 0 ||
          run->plan.strict)) {
         return iso_fail(ISO_INVAL, "--plan decides split and micro-batch: "
-                                   "leave --split, --micro-batch and "
-                                   "--strict away");
+                                   "leave out --split, --micro-batch and "
+                                   "--strict");
     }
     run->inputs = arguments->inputs;
     run->outputs = arguments->outputs;
     run->progress = !arguments->quiet;
-    return ISO_OK;
+    return iso_split_option(arguments->split_text, &run->plan, split);
 }
 
-/* Rank 0 speaks for all about options that no rank understands. */
-static iso_status_t read_arguments(int argc, char **argv, int rank,
-                                   run_arguments_t *arguments)
+int iso_cmd_run(int argc, char **argv)
 {
-    unsigned flags = rank == 0 ? ARGP_NO_EXIT : ARGP_SILENT;
-    int first = 0;
-
-    if (argp_parse(&run_argp, argc, argv, flags, &first, arguments) != 0) {
-        return iso_fail(ISO_INVAL, "options of isotome run; see --help");
-    }
-    return complete(arguments);
-}
-
-static iso_status_t run(int argc, char **argv)
-{
-    run_arguments_t arguments = {
-        .run = {.device = "cpu", .threads = 1},
-    };
+    run_arguments_t arguments = {.run = {.device = "cpu", .threads = 1}};
     iso_layer_split_t split = {0};
-    int rank = iso_par_rank(MPI_COMM_WORLD);
-    iso_status_t status = read_arguments(argc, argv, rank, &arguments);
+    int provided = MPI_THREAD_SINGLE;
+    iso_status_t status = read_arguments(argc, argv, &arguments, &split);
 
-    if (status == ISO_OK) {
-        status =
-            iso_split_option(arguments.split_text, &arguments.run.plan, &split);
-    }
+    ISO_CHECK_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided));
+    int rank = iso_par_rank(MPI_COMM_WORLD);
+
+    iso_log_set_rank(rank, iso_par_size(MPI_COMM_WORLD));
     status = iso_par_agree(status, MPI_COMM_WORLD);
     if (status == ISO_OK) {
         status = iso_run(&arguments.run, MPI_COMM_WORLD,
                          arguments.quiet ? NULL : stdout);
     }
+    int code = rank == 0 ? iso_cmd_end(status) : iso_status_exit_code(status);
+
     iso_layer_split_free(&split);
-    return status;
-}
-
-static bool asks_for_help(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-?") == 0 ||
-            strcmp(argv[i], "--usage") == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-int iso_cmd_run(int argc, char **argv)
-{
-    int provided = MPI_THREAD_SINGLE;
-    int code = 0;
-
-    argp_err_exit_status = iso_status_exit_code(ISO_INVAL);
-    if (asks_for_help(argc, argv)) {
-        return argp_parse(&run_argp, argc, argv, 0, NULL, NULL);
-    }
-    ISO_CHECK_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided));
-    int rank = iso_par_rank(MPI_COMM_WORLD);
-
-    iso_log_set_rank(rank, iso_par_size(MPI_COMM_WORLD));
-    iso_status_t status = run(argc, argv);
-
-    if (status != ISO_OK && rank == 0) {
-        (void)iso_cmd_failed(status);
-    }
-    code = iso_status_exit_code(status);
     ISO_CHECK_MPI(MPI_Finalize());
     return code;
 }

@@ -1,7 +1,7 @@
 /*
  * The commands of the program, one file each. A command parses its own
- * options (argp), prints results on stdout and messages on stderr, and
- * returns the exit code (iso_status_exit_code).
+ * options (arguments.h), prints results on stdout and messages on stderr, and
+ * returns the exit code.
  */
 #ifndef ISO_COMMANDS_H
 #define ISO_COMMANDS_H
@@ -14,7 +14,8 @@ int iso_cmd_inspect(int argc, char **argv);
 int iso_cmd_plan(int argc, char **argv);
 int iso_cmd_run(int argc, char **argv);
 
-/* Print the recorded failure on stderr and give its exit code. */
-int iso_cmd_failed(iso_status_t status);
+/* A command's end: its exit code; the recorded failure is printed on stderr
+ * if status is one. */
+int iso_cmd_end(iso_status_t status);
 
 #endif

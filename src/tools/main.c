@@ -6,8 +6,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "tools/commands.h"
+#include "tools/signals.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,9 +48,11 @@ static void print_help(void)
         "resumable.\n");
 }
 
-int iso_cmd_failed(iso_status_t status)
+int iso_cmd_end(iso_status_t status)
 {
-    iso_log(ISO_LOG_ERROR, "%s", iso_error_text());
+    if (status != ISO_OK) {
+        iso_log(ISO_LOG_ERROR, "%s", iso_error_text());
+    }
     return iso_status_exit_code(status);
 }
 
@@ -82,17 +86,23 @@ static int flushed(int code)
     return code;
 }
 
+static bool is_one_of(const char *word, const char *a, const char *b)
+{
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
 int main(int argc, char **argv)
 {
+    iso_signals_set();
     if (argc < 2) {
         iso_log(ISO_LOG_ERROR, "no command; see isotome --help");
         return iso_status_exit_code(ISO_INVAL);
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+    if (is_one_of(argv[1], "--help", "-?") || strcmp(argv[1], "help") == 0) {
         print_help();
         return flushed(0);
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (is_one_of(argv[1], "--version", "-V")) {
         (void)printf("isotome %s\n", ISO_VERSION);
         return flushed(0);
     }
