@@ -154,8 +154,7 @@ static void job_begin(job_t *job, iso_op_t op, const shape_t *a,
                                   .n_inputs = 2,
                                   .inputs = ids,
                                   .n_attrs = n_attrs,
-                                  .attrs = attrs,
-                                  .layer = -1};
+                                  .attrs = attrs};
 
     need(iso_graph_add(job->graph, &spec, &id));
     job->node = iso_graph_node(job->graph, id);

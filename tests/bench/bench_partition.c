@@ -38,8 +38,7 @@ static iso_status_t add_node(iso_graph_t *graph, int number,
 {
     iso_shape_t shape = iso_shape_of(2, (const int64_t[]){8, 8});
     iso_node_id_t inputs[2] = {latest[0], latest[1]};
-    iso_node_spec_t spec = {
-        .op = ISO_OP_ADD, .n_inputs = 2, .inputs = inputs, .layer = -1};
+    iso_node_spec_t spec = {.op = ISO_OP_ADD, .n_inputs = 2, .inputs = inputs};
 
     if (number % NODES_PER_WEIGHT == 0) {
         char name[NAME_BYTES];

@@ -37,7 +37,7 @@ static void put(iso_channel_t *channel, int64_t index, iso_form_t form)
         float *values = iso_channel_payload(channel, index, parcel);
 
         for (int i = 0; i < N_VALUES; i++) {
-            values[i] = (float)(index * 1000 + parcel * 500 + i);
+            values[i] = (float)(index * 1000 + (int64_t)parcel * 500 + i);
         }
     }
     iso_channel_post(channel, index, form);
@@ -49,7 +49,8 @@ static bool holds(const iso_channel_t *channel, int64_t index)
         const float *values = iso_channel_payload(channel, index, parcel);
 
         for (int i = 0; i < N_VALUES / 3; i++) {
-            if (values[i] != (float)(index * 1000 + parcel * 500 + i)) {
+            if (values[i] !=
+                (float)(index * 1000 + (int64_t)parcel * 500 + i)) {
                 return false;
             }
         }

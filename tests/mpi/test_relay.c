@@ -49,7 +49,7 @@ static iso_channel_t *channel_to(const stage_t *stage, int peer, bool sends,
 /* Token number index through this stage; the last one returns the next. */
 static int64_t pass(stage_t *stage, int64_t index, int64_t token)
 {
-    double h[MOST_HIDDEN];
+    double h[MOST_HIDDEN] = {0};
     bool ready = true;
     size_t bytes = (size_t)stage->hidden * sizeof h[0];
 

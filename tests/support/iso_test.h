@@ -7,11 +7,16 @@
 /* A fatal assertion does not come back; the analyzer cannot see that. */
 #ifdef __clang_analyzer__
 #include <stdlib.h>
+/* NOLINTNEXTLINE(readability-identifier-naming) */
 #define CU_assertImplementation(value, line, text, file, function, fatal) \
     ((void)((value) || !(fatal) || (abort(), 0)))
 #endif
 
 enum { ISO_TEST_SKIP = 77 };
+
+/* Exit code of a test whose data is not there: ISO_TEST_SKIP or, where the
+ * environment variable ISO_TEST_DATA_REQUIRED is set, a failure. */
+int iso_test_without(const char *data);
 
 /* Serial: run the suites and return the process exit code. */
 int iso_test_main(CU_SuiteInfo *suites);

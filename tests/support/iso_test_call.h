@@ -147,8 +147,7 @@ static inline bool test_call_make(test_call_t *call)
                             .n_inputs = call->n_inputs,
                             .inputs = ids,
                             .n_attrs = call->n_attrs,
-                            .attrs = call->attrs,
-                            .layer = -1};
+                            .attrs = call->attrs};
 
     CU_ASSERT_EQUAL_FATAL(iso_graph_create(&call->graph), ISO_OK);
     for (int i = 0; i < call->n_inputs; i++) {

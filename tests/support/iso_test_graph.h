@@ -75,8 +75,7 @@ static inline iso_node_id_t test_node(iso_graph_t *graph, const char *name,
                             .op = op,
                             .inputs = inputs,
                             .n_attrs = attr == NULL ? 0 : 1,
-                            .attrs = attr,
-                            .layer = -1};
+                            .attrs = attr};
 
     while (spec.n_inputs < 3 && inputs[spec.n_inputs] != ISO_NO_NODE) {
         spec.n_inputs++;

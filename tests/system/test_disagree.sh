@@ -37,6 +37,9 @@ expect 3 "plan.*rank 0 \($host\).*rank 1-2 \($host\)" \
     two net.h5 --plan a.json : net.h5 --plan b.json
 # A split that only one rank can plan with is still shown as a difference.
 expect 3 "layer split" two net.h5 --split 1,1,1000 : net.h5
+# A machine file that only one rank was given.
+expect 3 "layer split.*none: .*none.json.*rank 0 \($host\)" \
+    two net.h5 --machine none.json : net.h5
 # A plan of another model.
 $ISOTOME plan vit.h5 -n 1 -o vit.json >/dev/null
 expect 3 "vit.json.*made for a graph with digest [0-9a-f]+, but the model.s is [0-9a-f]+" on 1 "$ISOTOME" run net.h5 --plan vit.json "${common[@]}"

@@ -63,6 +63,21 @@ expect 2 "no output 'z'" on 2 "$ISOTOME" run net.h5 -i x.npy -o z=out/y.npy
 expect 2 "no output is named" on 2 "$ISOTOME" run net.h5 -i x.npy
 try 2 "y.txt" net.h5 x.npy -o out/y.txt
 
+# What a job reads is not replaced, also with --force.
+cp net.h5 own.h5
+cp x.npy own.npy
+expect 2 "own.h5.*the model of this job" on 2 "$ISOTOME" run own.h5 -i x.npy -o ./own.h5:/y --force
+expect 2 "own.npy.*an input of this job" on 2 "$ISOTOME" run net.h5 -i own.npy -o own.npy --force
+expect 2 "own.npy.*an input of this job" on 1 "$ISOTOME" run net.h5 -i own.npy -o out/y.npy --report own.npy
+expect 2 "out/y.npy.*for an output and for the report" on 1 "$ISOTOME" run net.h5 -i x.npy -o out/y.npy --report ./out/y.npy
+same own.h5 net.h5
+same own.npy x.npy
+
+# A report that cannot be written is known before the work.
+expect 1 "nowhere/r.json.*no folder 'nowhere'" on 2 "$ISOTOME" run net.h5 -i x.npy -o out/y.npy --report nowhere/r.json
+expect 1 "'out': it is a folder" on 2 "$ISOTOME" run net.h5 -i x.npy -o out/y.npy --report out
+nothing_left out
+
 # Usage.
 try 2 "device" net.h5 x.npy --device tpu
 try 2 "--threads" net.h5 x.npy --threads 0

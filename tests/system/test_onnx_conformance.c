@@ -23,7 +23,7 @@ static const char default_folder[] = "/usr/share/libonnx-testdata/data";
 static const char *const sets[] = {"node", "simple", "pytorch-operator"};
 
 /* What passes today; a change that loses one must say why. */
-enum { LEAST_PASSED = 568, MOST_INPUTS = 16, MOST_VALUES = 32 };
+enum { LEAST_PASSED = 581, MOST_INPUTS = 16, MOST_VALUES = 32 };
 
 static const double relative = 1e-3;
 static const double absolute = 1e-5;
@@ -424,7 +424,7 @@ int main(void)
     };
 
     if (access(suite_folder(), R_OK) != 0) {
-        return ISO_TEST_SKIP;
+        return iso_test_without(suite_folder());
     }
     return iso_test_main(suites);
 }

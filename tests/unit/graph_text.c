@@ -194,8 +194,7 @@ static iso_status_t add_compute(iso_graph_t *graph, iso_arena_t *arena,
     char *operands[MOST_OPERANDS] = {NULL};
     iso_node_id_t inputs[MOST_OPERANDS];
     iso_attr_t attrs[MOST_ATTRS];
-    iso_node_spec_t spec = {
-        .name = name, .inputs = inputs, .attrs = attrs, .layer = -1};
+    iso_node_spec_t spec = {.name = name, .inputs = inputs, .attrs = attrs};
 
     if (open == NULL || close == NULL) {
         return unreadable(text);

@@ -147,8 +147,7 @@ static iso_status_t sample_node(const sample_t *sample, iso_graph_t *graph,
                                   .n_inputs = sample->n_operands,
                                   .inputs = ids,
                                   .n_attrs = sample->n_attrs,
-                                  .attrs = sample->attrs,
-                                  .layer = -1};
+                                  .attrs = sample->attrs};
 
     ISO_TRY(iso_graph_add(graph, &spec, &id));
     *node_out = iso_graph_node(graph, id);

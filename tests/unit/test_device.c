@@ -39,8 +39,7 @@ static iso_status_t add_node(iso_graph_t *graph, const char *name, iso_op_t op,
                                   .n_inputs = n_inputs,
                                   .inputs = inputs,
                                   .n_attrs = attr != NULL ? 1 : 0,
-                                  .attrs = attr,
-                                  .layer = -1};
+                                  .attrs = attr};
 
     return iso_graph_add(graph, &spec, node_out);
 }

@@ -163,6 +163,64 @@ static void test_failed_write_is_remembered(void)
     CU_ASSERT_EQUAL(scratch_count(), 0);
 }
 
+static void test_special_files_stay(void)
+{
+    iso_draft_t *draft = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(mkfifo("pipe", 0600), 0);
+    CU_ASSERT_EQUAL_FATAL(symlink("pipe", "link"), 0);
+    CU_ASSERT_EQUAL(iso_draft_create("pipe", true, &draft), ISO_IO);
+    CU_ASSERT(text_has("not a regular file"));
+    CU_ASSERT_EQUAL(iso_draft_create("link", true, &draft), ISO_IO);
+    CU_ASSERT(text_has("'link': not a regular file"));
+    CU_ASSERT_EQUAL(scratch_count(), 2);
+    scratch_clear();
+}
+
+static void test_same_name(void)
+{
+    CU_ASSERT(iso_draft_same_name("y.bin", "./y.bin"));
+    CU_ASSERT(iso_draft_same_name(".//y.bin", "y.bin"));
+    CU_ASSERT(!iso_draft_same_name("y.bin", "z.bin"));
+    CU_ASSERT(!iso_draft_same_name("y.bin", "/y.bin"));
+    CU_ASSERT(!iso_draft_same_name("none/y.bin", "none/y.bin"));
+}
+
+static void test_remove_all(void)
+{
+    iso_draft_t *drafts[3] = {NULL};
+    const char *names[3] = {"a.bin", "b.bin", "c.bin"};
+
+    for (int i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL_FATAL(iso_draft_create(names[i], false, &drafts[i]),
+                              ISO_OK);
+    }
+    CU_ASSERT_EQUAL(iso_draft_publish(drafts[1]), ISO_OK);
+    iso_draft_close(&drafts[2]);
+    iso_draft_remove_all();
+    CU_ASSERT(scratch_exists("b.bin"));
+    CU_ASSERT_EQUAL(scratch_count(), 1);
+    iso_draft_close(&drafts[0]);
+    iso_draft_close(&drafts[1]);
+    iso_draft_remove_all();
+    scratch_clear();
+
+    /* More than are kept track of: the later ones are left. */
+    enum { MANY = 300 };
+    static iso_draft_t *many[MANY];
+
+    for (int i = 0; i < MANY; i++) {
+        CU_ASSERT_EQUAL_FATAL(iso_draft_create("y.bin", false, &many[i]),
+                              ISO_OK);
+    }
+    iso_draft_remove_all();
+    CU_ASSERT_EQUAL(scratch_count(), MANY - 256);
+    for (int i = 0; i < MANY; i++) {
+        iso_draft_close(&many[i]);
+    }
+    CU_ASSERT_EQUAL(scratch_count(), 0);
+}
+
 static void test_no_memory(void)
 {
     iso_draft_t *draft = NULL;
@@ -198,6 +256,9 @@ int main(void)
         {"bad places", test_bad_places},
         {"same file however spelled", test_same_file_however_spelled},
         {"a failed write is remembered", test_failed_write_is_remembered},
+        {"special files stay", test_special_files_stay},
+        {"same name", test_same_name},
+        {"remove all", test_remove_all},
         {"no memory", test_no_memory},
         {"nothing is left", test_nothing_is_left},
         CU_TEST_INFO_NULL,

@@ -33,6 +33,56 @@ static void test_default_is_supported(void)
     CU_ASSERT_EQUAL(iso_family_choose(&family), ISO_OK);
 }
 
+static const iso_features_t old = {.fma = false};
+static const iso_features_t no_vectors = {.fma = true};
+static const iso_features_t haswell = {.fma = true, .avx2 = true};
+static const iso_features_t skylake = {
+    .fma = true, .avx2 = true, .avx512 = true};
+
+/* Also with AVX2, and whatever is asked for: every family needs FMA. */
+static void test_no_fma(void)
+{
+    static const iso_features_t odd = {.avx2 = true, .avx512 = true};
+    iso_family_t family = ISO_FAMILY_COUNT;
+
+    for (int f = 0; f <= ISO_FAMILY_COUNT; f++) {
+        const char *wanted =
+            f < ISO_FAMILY_COUNT ? iso_family_string((iso_family_t)f) : NULL;
+
+        CU_ASSERT_FALSE(iso_family_runs_on((iso_family_t)f, &old));
+        CU_ASSERT_FALSE(iso_family_runs_on((iso_family_t)f, &odd));
+        CU_ASSERT_EQUAL(iso_family_choose_for(&old, wanted, &family),
+                        ISO_UNSUPPORTED);
+        iso_error_clear();
+        CU_ASSERT_EQUAL(iso_family_choose_for(&odd, wanted, &family),
+                        ISO_UNSUPPORTED);
+        CU_ASSERT_PTR_NOT_NULL(strstr(iso_error_text(), "no FMA"));
+    }
+    CU_ASSERT_EQUAL(iso_features_check(&old), ISO_UNSUPPORTED);
+    CU_ASSERT_EQUAL(iso_features_check(&no_vectors), ISO_OK);
+    CU_ASSERT_EQUAL(family, ISO_FAMILY_COUNT);
+}
+
+static void test_other_cpus(void)
+{
+    iso_family_t family = ISO_FAMILY_COUNT;
+
+    CU_ASSERT_EQUAL(iso_family_choose_for(&no_vectors, NULL, &family), ISO_OK);
+    CU_ASSERT_EQUAL(family, ISO_FAMILY_SCALAR);
+    CU_ASSERT_EQUAL(iso_family_choose_for(&haswell, "", &family), ISO_OK);
+    CU_ASSERT_EQUAL(family, ISO_FAMILY_HASWELL);
+    CU_ASSERT_EQUAL(iso_family_choose_for(&skylake, NULL, &family), ISO_OK);
+    CU_ASSERT_EQUAL(family, ISO_FAMILY_SKX);
+    CU_ASSERT_EQUAL(iso_family_choose_for(&haswell, "zen3", &family), ISO_OK);
+    CU_ASSERT_EQUAL(family, ISO_FAMILY_ZEN3);
+    CU_ASSERT_EQUAL(iso_family_choose_for(&haswell, "skx", &family), ISO_INVAL);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(iso_error_text(), "scalar, haswell, zen, zen2, zen3"));
+    CU_ASSERT_EQUAL(iso_family_choose_for(&no_vectors, "zen", &family),
+                    ISO_INVAL);
+    CU_ASSERT_EQUAL(family, ISO_FAMILY_ZEN3);
+}
+
 static void test_bad_names(void)
 {
     static const char *const names[] = {"SKX", "skx ", "generic", "0", "zen4"};
@@ -151,6 +201,8 @@ int main(void)
     CU_TestInfo tests[] = {
         {"every family has its text", test_every_family_has_its_text},
         {"the default is supported", test_default_is_supported},
+        {"no FMA", test_no_fma},
+        {"other CPUs", test_other_cpus},
         {"bad names", test_bad_names},
         {"the environment chooses", test_environment_chooses},
         {"the environment is kept", test_environment_is_kept},

@@ -313,7 +313,7 @@ static void test_long_chain(void)
 
     for (int i = 0; i < LENGTH; i++) {
         const iso_node_spec_t spec = {
-            .op = ISO_OP_NEG, .n_inputs = 1, .inputs = &last, .layer = -1};
+            .op = ISO_OP_NEG, .n_inputs = 1, .inputs = &last};
 
         CU_ASSERT_FATAL(iso_graph_add(graph, &spec, &last) == ISO_OK);
     }

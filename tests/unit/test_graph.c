@@ -128,11 +128,6 @@ static void test_wrong_ops(void)
     spec.op = ISO_OP_PARAM;
     check_spec_fails(graph, &spec, "leaf");
     spec.op = ISO_OP_RELU;
-    spec.layer = -2;
-    check_spec_fails(graph, &spec, "layer -2");
-    spec.layer = INT32_MAX;
-    check_spec_fails(graph, &spec, "layer 2147483647");
-    spec.layer = -1;
     spec.name = "x";
     check_spec_fails(graph, &spec, "'x' is taken by node 0 (input)");
     spec.name = "";
@@ -317,8 +312,7 @@ static uint64_t digest_of_norm(bool swapped, double epsilon, const char *output)
                             .n_inputs = 2,
                             .inputs = ids,
                             .n_attrs = 2,
-                            .attrs = attrs,
-                            .layer = -1};
+                            .attrs = attrs};
     iso_node_id_t y = ISO_NO_NODE;
     const iso_node_t *node;
     uint64_t digest;
@@ -420,8 +414,7 @@ static void test_million_nodes(void)
     iso_graph_t *graph = test_graph();
     iso_node_id_t last = test_input(graph, "x", "N,2");
     const iso_node_t *first = iso_graph_node(graph, last);
-    iso_node_spec_t spec = {
-        .op = ISO_OP_RELU, .n_inputs = 1, .inputs = &last, .layer = -1};
+    iso_node_spec_t spec = {.op = ISO_OP_RELU, .n_inputs = 1, .inputs = &last};
     int bad = 0;
 
     for (int i = 1; i < COUNT; i++) {

@@ -45,11 +45,11 @@ static void add_clip(iso_graph_t *graph, const char *name, iso_node_id_t x,
                             .n_inputs = 1,
                             .inputs = &x,
                             .n_attrs = 2,
-                            .attrs = attrs,
-                            .layer = 3};
+                            .attrs = attrs};
     iso_node_id_t id;
 
     CU_ASSERT_EQUAL(iso_graph_add(graph, &spec, &id), ISO_OK);
+    iso_graph_set_layer(graph, id, 3);
     test_output(graph, name, id);
 }
 
@@ -63,11 +63,8 @@ static void test_every_kind_of_value(void)
     iso_tensor_t numbers = {ISO_DTYPE_F64, 1, {3}, values};
     iso_tensor_t none = {ISO_DTYPE_BOOL, 2, {0, 4}, NULL};
     iso_node_id_t ids[3] = {x, w, ISO_NO_NODE};
-    iso_node_spec_t conv = {.name = "conv",
-                            .op = ISO_OP_CONV,
-                            .n_inputs = 3,
-                            .inputs = ids,
-                            .layer = -1};
+    iso_node_spec_t conv = {
+        .name = "conv", .op = ISO_OP_CONV, .n_inputs = 3, .inputs = ids};
     iso_shape_t flat = test_shape("N,18");
     iso_attr_t attr = {"shape", ISO_ATTR_DIMS, 2, {.dims = flat.dim}};
     iso_node_id_t id;
@@ -266,7 +263,7 @@ static void test_hostile_nodes(void)
         {RELU("'inputs':['x']"), ISO_OK, ""},
         {RELU("'inputs':['x'],'layer':7"), ISO_OK, ""},
         {RELU("'inputs':['x'],'layer':-1"), ISO_INPUT, "layer"},
-        {RELU("'inputs':['x'],'layer':2147483647"), ISO_INVAL, "layer"},
+        {RELU("'inputs':['x'],'layer':2147483647"), ISO_INPUT, "layer"},
         {RELU("'inputs':['x'],'data':''"), ISO_INPUT, "'data'"},
         {RELU("'inputs':['y']"), ISO_INPUT, "no node 'y' before"},
         {RELU("'inputs':[0]"), ISO_INPUT, "inputs[0]: expected string"},

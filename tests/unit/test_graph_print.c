@@ -22,13 +22,13 @@ static iso_graph_t *make_graph(void)
                             .n_inputs = 3,
                             .inputs = ids,
                             .n_attrs = 4,
-                            .attrs = attrs,
-                            .layer = 0};
+                            .attrs = attrs};
     iso_shape_t flat = test_shape("N,72");
     iso_attr_t shape = {"shape", ISO_ATTR_DIMS, 2, {.dims = flat.dim}};
     iso_node_id_t y = ISO_NO_NODE;
 
     CU_ASSERT_EQUAL_FATAL(iso_graph_add(graph, &conv, &y), ISO_OK);
+    iso_graph_set_layer(graph, y, 0);
     y = test_node(graph, "flat", ISO_OP_RESHAPE,
                   (const iso_node_id_t[]){y, ISO_NO_NODE, ISO_NO_NODE}, &shape);
     iso_graph_set_layer(graph, y, 1);

@@ -89,6 +89,8 @@ static const infer_case_t values[] = {
     LOGIC("and"),
     LOGIC("or"),
     LOGIC("xor"),
+    LOGIC("equal"),
+    {"h = param bf16[2]\ny = less(h, h)", "bool[2]"},
     {B "y = not(p)", "bool[N,1]"},
     {B I64 "j = param i64[]\ny = where(p, i, j)", "i64[N,3]"},
     /* convolutions */
@@ -141,6 +143,11 @@ static const infer_case_t values[] = {
     {X "y = reduce_mean(x) keep_dims=i:0", "f32[]"},
     {X "y = arg_max(x) axis=i:1 keep_dims=i:0", "i64[N,8,8]"},
     {X "y = arg_min(x)", "i64[1,4,8,8]"},
+    {I64 "y = reduce_sum(i) axes=i:1", "i64[N,1]"},
+    {I64 "y = reduce_prod(i) keep_dims=i:0", "i64[]"},
+    {"k = input i32[N,3]\ny = reduce_max(k) axes=i:1", "i32[N,1]"},
+    {"k = input u8[N,3]\ny = reduce_min(k) axes=i:1", "u8[N,1]"},
+    {"k = input i8[N,3]\ny = arg_max(k) axis=i:1", "i64[N,1]"},
     {A "y = softmax(a)", "f32[N,7,5]"},
     {A "y = log_softmax(a) axis=i:1", "f32[N,7,5]"},
     {X V "y = batch_norm(x, v, v, v, v) epsilon=f:1e-3", "f32[N,4,8,8]"},
@@ -150,6 +157,7 @@ static const infer_case_t values[] = {
     /* pools */
     {X "y = max_pool(x) kernel=i:3,3 strides=i:2,2 pads=i:1,1,1,1",
      "f32[N,4,4,4]"},
+    {"x = input u8[N,1,4]\ny = max_pool(x) kernel=i:2", "u8[N,1,3]"},
     {X "y = avg_pool(x) kernel=i:3,3 strides=i:2,2 ceil_mode=i:1",
      "f32[N,4,4,4]"},
     {"x = input f32[1,1,H]\ny = max_pool(x) kernel=i:3 ceil_mode=i:1",
@@ -204,8 +212,8 @@ static const infer_case_t errors[] = {
     /* dtypes */
     {I64 "y = exp(i)", "node 'y' (exp): operand 0 'i' is i64, expected one "
                        "of: f32, f64"},
-    {"h = param f16[2]\ny = abs(h)", "is f16, expected one of: f32, f64, "
-                                     "i32, i64"},
+    {"h = param f16[2]\ny = abs(h)", "is f16, expected one of: f32, f64, i8, "
+                                     "u8, i32, i64"},
     {A "y = cast(a) to=t:float", "to is 'float', expected a dtype"},
     {A "y = cast(a)", "attribute 'to' is missing"},
     {A "y = cast(a) to=i:1", "'to' holds integers, expected a text"},
@@ -306,7 +314,12 @@ static const infer_case_t errors[] = {
                                      "operand of rank 3"},
     {A "y = reduce_sum(a) axes=i:1,-2", "axes names axis 1 twice"},
     {"a = input f32[2,0]\ny = reduce_max(a)", "axis 1 of 'a' is 0"},
-    {I64 "y = reduce_mean(i)", "operand 0 'i' is i64"},
+    {I64 "y = reduce_mean(i)",
+     "node 'y' (reduce_mean): operand 0 'i' is i64, expected one of: f32, f64"},
+    {B "y = reduce_max(p)", "operand 0 'p' is bool"},
+    {"h = param f16[2]\ny = arg_max(h)", "operand 0 'h' is f16"},
+    {"x = input u8[1,1,4]\ny = avg_pool(x) kernel=i:2",
+     "operand 0 'x' is u8, expected one of: f32, f64"},
     {A "y = arg_max(a) axis=i:-4", "axis is -4"},
     {"a = input f32[]\ny = softmax(a)", "axis is -1, expected an axis of an "
                                         "operand of rank 0"},

@@ -289,6 +289,19 @@ static void test_no_memory(void)
     json_decref(object);
 }
 
+static void test_special_files_stay(void)
+{
+    json_t *object = json_pack("{s:i}", "v", 5);
+    struct stat info;
+
+    CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
+    CU_ASSERT_EQUAL(iso_json_write(object, path), ISO_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(iso_error_text(), "not a regular file"));
+    CU_ASSERT(stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
+    CU_ASSERT_EQUAL(unlink(path), 0);
+    json_decref(object);
+}
+
 static int64_t blocks_before;
 
 static int make_folder(void)
@@ -322,6 +335,7 @@ int main(void)
         {"write and read", test_write_and_read},
         {"hostile files", test_hostile_files},
         {"write errors", test_write_errors},
+        {"special files stay", test_special_files_stay},
         {"no memory", test_no_memory},
         CU_TEST_INFO_NULL,
     };

@@ -239,8 +239,7 @@ static iso_node_id_t add_conv(iso_graph_t *graph, iso_node_id_t x,
                                   .n_inputs = 2,
                                   .inputs = ids,
                                   .n_attrs = 2,
-                                  .attrs = attrs,
-                                  .layer = -1};
+                                  .attrs = attrs};
     CU_ASSERT_EQUAL(iso_graph_add(graph, &spec, &y), ISO_OK);
     return y;
 }
@@ -299,10 +298,8 @@ static void test_million_nodes(void)
     iso_graph_t *bound = NULL;
     iso_node_id_t w = test_param(graph, "w", "2,2");
     iso_node_id_t ids[2] = {test_input(graph, "x", "N,2"), w};
-    iso_node_spec_t heavy = {
-        .op = ISO_OP_MATMUL, .n_inputs = 2, .inputs = ids, .layer = -1};
-    iso_node_spec_t light = {
-        .op = ISO_OP_RELU, .n_inputs = 1, .inputs = ids, .layer = -1};
+    iso_node_spec_t heavy = {.op = ISO_OP_MATMUL, .n_inputs = 2, .inputs = ids};
+    iso_node_spec_t light = {.op = ISO_OP_RELU, .n_inputs = 1, .inputs = ids};
     iso_binding_t binding = {"N", 3};
     int bad = 0;
 

@@ -34,7 +34,7 @@ static void test_set_get_replace(void)
 static void test_many_names(void)
 {
     enum { COUNT = 100000 };
-    static char texts[COUNT][16];
+    static char texts[COUNT][24];
     int64_t before = iso_mem_count().blocks;
     iso_names_t *names = NULL;
     int bad = 0;

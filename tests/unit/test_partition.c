@@ -45,11 +45,11 @@ static iso_node_id_t add_node(iso_graph_t *graph, const char *name, iso_op_t op,
     iso_node_spec_t spec = {.name = name,
                             .op = op,
                             .n_inputs = b == ISO_NO_NODE ? 1 : 2,
-                            .inputs = inputs,
-                            .layer = layer};
+                            .inputs = inputs};
     iso_node_id_t id = ISO_NO_NODE;
 
     CU_ASSERT_EQUAL_FATAL(iso_graph_add(graph, &spec, &id), ISO_OK);
+    iso_graph_set_layer(graph, id, layer);
     return id;
 }
 

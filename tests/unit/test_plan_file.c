@@ -1,7 +1,7 @@
 #include "base/json.h"
 #include "base/mem.h"
-#include "plan_model.h"
 #include "iso_test_folder.h"
+#include "plan_model.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
