@@ -2,6 +2,7 @@
 
 #include "isotome/error.h"
 
+#include "base/digest.h"
 #include "base/mem.h"
 #include "exec/rows.h"
 #include "io/array_in.h"
@@ -226,6 +227,48 @@ iso_status_t iso_feed_samples(const iso_feed_t *feed, int64_t *samples_out)
                             *samples_out);
         }
     }
+    return ISO_OK;
+}
+
+static iso_status_t add_source(const source_t *source, iso_digest_t *digest)
+{
+    const iso_tensor_t *found = iso_array_in_header(source->array);
+    const iso_tensor_t *one = &source->rows.one;
+    int64_t rows = one->rank > 0 ? one->dims[0] : 1;
+    int64_t all = found->rank > 0 ? found->dims[0] : 1;
+    size_t bytes = iso_tensor_bytes(one);
+
+    iso_digest_add_text(digest, source->name);
+    iso_digest_add_int(digest, found->dtype);
+    for (int i = 0; i < found->rank; i++) {
+        iso_digest_add_int(digest, found->dims[i]);
+    }
+    if (all < rows) {
+        return ISO_OK;
+    }
+    void *sample = iso_alloc(bytes);
+    iso_status_t status = sample != NULL ? ISO_OK : ISO_NOMEM;
+    const int64_t firsts[2] = {0, all - rows};
+
+    for (int i = 0; i < 2 && status == ISO_OK; i++) {
+        status = iso_array_in_read(source->array, firsts[i], rows, sample);
+        if (status == ISO_OK) {
+            iso_digest_add_bytes(digest, sample, bytes);
+        }
+    }
+    iso_free(sample);
+    return status;
+}
+
+iso_status_t iso_feed_digest(const iso_feed_t *feed, uint64_t *digest_out)
+{
+    iso_digest_t digest;
+
+    iso_digest_begin(&digest);
+    for (int i = 0; i < feed->n_sources; i++) {
+        ISO_TRY(add_source(&feed->sources[i], &digest));
+    }
+    *digest_out = iso_digest_end(&digest);
     return ISO_OK;
 }
 

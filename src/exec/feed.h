@@ -35,6 +35,13 @@ void iso_feed_close(iso_feed_t **feed);
  */
 iso_status_t iso_feed_samples(const iso_feed_t *feed, int64_t *samples_out);
 
+/*
+ * Digest of what the inputs are: dtype, shape, first and last sample of each.
+ * Ranks that were given different files are found by it, for the price of
+ * two samples. Errors: ISO_INPUT, ISO_NOMEM.
+ */
+iso_status_t iso_feed_digest(const iso_feed_t *feed, uint64_t *digest_out);
+
 /* Reserve a micro-batch of rows for each input that stage_graph has. */
 iso_status_t iso_feed_reserve(iso_feed_t *feed, const iso_graph_t *stage_graph,
                               const iso_batches_t *batches);

@@ -126,8 +126,8 @@ static iso_status_t compare(const iso_job_plan_t *job, const char *reason,
             split != NULL ? split : "?", iso_plan_micro_batch(job->plan));
     }
     const iso_field_t fields[N_FIELDS] = {
-        {"the program's version",
-         iso_digest_of(ISO_VERSION, sizeof ISO_VERSION), ISO_VERSION},
+        {"the program's build", iso_digest_of(ISO_BUILD, sizeof ISO_BUILD),
+         ISO_BUILD},
         {"the arithmetic's version", ISO_ARITHMETIC_VERSION, arithmetic},
         {"the model's graph", iso_graph_digest(iso_model_graph(job->model)),
          iso_model_path(job->model)},

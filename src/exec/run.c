@@ -9,8 +9,10 @@
 #include "exec/overwrite.h"
 #include "exec/report.h"
 #include "exec/worker.h"
+#include "par/fields.h"
 #include "par/par.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* What one rank holds of a job, in the order it is made. */
@@ -42,36 +44,56 @@ static int stage_of(const job_t *job)
     return is_idle(job) ? -1 : iso_plan_used(job->plan.plan) - 1 - job->rank;
 }
 
-/*
- * Samples in the job. The first stage (the highest used rank) opens every
- * input; stages that use one open it too, later ones only when they must.
- */
-static iso_status_t open_inputs(job_t *job)
+/* Every rank with a stage opens every input: the first to read it, all to see
+ * that they were given the same. */
+static iso_status_t open_inputs(job_t *job, int64_t *samples_out,
+                                uint64_t *digest_out)
 {
     const iso_run_options_t *options = job->options;
-    int64_t samples = -1;
-    int64_t most = 0;
+
+    ISO_TRY(iso_feed_open(iso_model_graph(job->plan.model),
+                          iso_plan_batch(job->plan.plan), options->inputs,
+                          options->n_inputs, &job->feed));
+    ISO_TRY(iso_feed_samples(job->feed, samples_out));
+    return iso_feed_digest(job->feed, digest_out);
+}
+
+/* Collective: ranks without a stage have no inputs to compare. */
+static iso_status_t compare_inputs(const job_t *job, int64_t samples,
+                                   uint64_t digest)
+{
+    MPI_Comm readers = MPI_COMM_NULL;
+    char text[ISO_FIELD_TEXT_BYTES];
+    iso_field_t field = {"the inputs", digest, text};
+    iso_status_t status = ISO_OK;
+
+    (void)snprintf(text, sizeof text, "%" PRId64 " samples, %s", samples,
+                   job->options->n_inputs > 0 ? job->options->inputs[0] : "");
+    ISO_CHECK_MPI(MPI_Comm_split(job->comm, is_idle(job) ? MPI_UNDEFINED : 0,
+                                 job->rank, &readers));
+    if (readers != MPI_COMM_NULL) {
+        status = iso_fields_agree(&field, 1, readers);
+        ISO_CHECK_MPI(MPI_Comm_free(&readers));
+    }
+    return iso_par_agree(status, job->comm);
+}
+
+/* The number of samples, which every rank must know, and their batches. */
+static iso_status_t count_samples(job_t *job)
+{
+    int64_t samples = 0;
+    uint64_t digest = 0;
     iso_status_t status = ISO_OK;
 
     if (!is_idle(job)) {
-        status = iso_feed_open(iso_model_graph(job->plan.model),
-                               iso_plan_batch(job->plan.plan), options->inputs,
-                               options->n_inputs, &job->feed);
-    }
-    if (status == ISO_OK && job->feed != NULL) {
-        status = iso_feed_samples(job->feed, &samples);
+        status = open_inputs(job, &samples, &digest);
     }
     ISO_TRY(iso_par_agree(status, job->comm));
-    ISO_CHECK_MPI(
-        MPI_Allreduce(&samples, &most, 1, MPI_INT64_T, MPI_MAX, job->comm));
-    if (samples >= 0 && samples != most) {
-        status = iso_fail(ISO_DISAGREE,
-                          "the inputs hold %lld samples here and %lld on "
-                          "another rank",
-                          (long long)samples, (long long)most);
-    }
-    job->batches = iso_batches_of(most, iso_plan_micro_batch(job->plan.plan));
-    return iso_par_agree(status, job->comm);
+    ISO_TRY(compare_inputs(job, samples, digest));
+    ISO_CHECK_MPI(MPI_Bcast(&samples, 1, MPI_INT64_T, 0, job->comm));
+    job->batches =
+        iso_batches_of(samples, iso_plan_micro_batch(job->plan.plan));
+    return ISO_OK;
 }
 
 static iso_status_t cut(job_t *job)
@@ -241,7 +263,7 @@ static iso_status_t finish(job_t *job, FILE *table)
 static iso_status_t run_job(job_t *job, FILE *table)
 {
     ISO_TRY(iso_job_plan_agree(job->options, job->comm, &job->plan));
-    ISO_TRY(open_inputs(job));
+    ISO_TRY(count_samples(job));
     ISO_TRY(reserve(job));
     ISO_TRY(work(job));
     return finish(job, table);

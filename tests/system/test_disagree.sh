@@ -43,4 +43,17 @@ expect 3 "layer split.*none: .*none.json.*rank 0 \($host\)" \
 # A plan of another model.
 $ISOTOME plan vit.h5 -n 1 -o vit.json >/dev/null
 expect 3 "vit.json.*made for a graph with digest [0-9a-f]+, but the model.s is [0-9a-f]+" on 1 "$ISOTOME" run net.h5 --plan vit.json "${common[@]}"
+# Inputs: also the ranks that do not need them must have been told the same.
+with_input() {
+    "$MPIEXEC" "${mpi_options[@]}" \
+        -n 1 "$ISOTOME" run net.h5 -i "$1" -o out/y.npy : \
+        -n 2 "$ISOTOME" run net.h5 -i x.npy -o out/y.npy
+}
+$NPY_TOOL head "$data/images_u8.npy" 11 longer.npy
+cp x.npy changed.npy
+printf '\x55' | dd of=changed.npy bs=1 seek=$(($(stat -c %s x.npy) - 100)) conv=notrunc status=none
+for input in longer changed; do
+    expect 3 "the inputs.* samples, $input.npy'.*rank 0 \($host\).*'10 samples, x.npy'.*rank 1-2 \($host\)" \
+        with_input $input.npy
+done
 nothing_left out

@@ -162,3 +162,34 @@ $ISOTOME import mean.onnx -o mean.h5 >/dev/null
 expect 4 "node 'mean' \(reduce_mean\) combines .* samples" \
     on 2 "$ISOTOME" run mean.h5 -i x13.npy -o no.npy
 expect 4 "node 'mean'" on 1 "$ISOTOME" plan mean.h5 -n 2
+
+# NaN in weights is allowed, and is the same NaN everywhere.
+$MAKE_MODEL nan.onnx <<'END'
+in x f32 N,2
+init w f32 2,64 : *.1
+init v f32 64,2 : *.2
+init b f32 2 : nan .5
+init s f32 2,64 : *.3
+init f f32 64,3 : *nan
+h0 = MatMul(x, w)
+h1 = Relu(h0)
+h2 = MatMul(h1, v)
+h3 = Add(h2, b)
+h4 = MatMul(h3, s)
+h5 = Tanh(h4)
+h6 = MatMul(h5, f)
+out h3
+out h6
+END
+$ISOTOME import nan.onnx -o nan.h5 >/dev/null
+for ranks in 1 2 3; do
+    for device in ref cpu; do
+        on $ranks "$ISOTOME" run nan.h5 -q -i x7.npy -o h3=a.npy -o h6=b.npy \
+            --force --device $device --micro-batch $((ranks + 1))
+        cat a.npy b.npy >nan-$ranks-$device.bin
+        same nan-1-ref.bin nan-$ranks-$device.bin
+    done
+done
+# The last element is the canonical NaN, 0x7fc00000.
+[ "$(tail -c 4 b.npy | od -An -tx1 | tr -d ' ')" = 0000c07f ] ||
+    fail "a NaN weight should give the canonical NaN"
