@@ -6,6 +6,7 @@ build=${1:-build/dev}
 mapfile -t sources < <(git ls-files --cached --others --exclude-standard \
     'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' | xargs ls 2>/dev/null)
 mapfile -t compiled < <(printf '%s\n' "${sources[@]}" | grep '\.c$')
+jobs=$(nproc)
 bad=0
 note() {
     echo "check: $*" >&2
@@ -63,11 +64,11 @@ for file in "${sources[@]}"; do
         "$file" || note "too long: $file"
 done
 
-cppcheck --project="$build/compile_commands.json" -j 2 --quiet \
+cppcheck --project="$build/compile_commands.json" -j "$jobs" --quiet \
     --error-exitcode=1 --enable=warning,style,performance,portability \
     --inline-suppr --suppress=missingIncludeSystem \
     --suppress=variableScope --suppress='*:*/proto/onnx/*' || note "cppcheck"
 printf '%s\n' "${compiled[@]}" | grep -v '^tests/bench/' |
-    xargs -P 2 -n 1 clang-tidy --quiet -p "$build" 2>/dev/null ||
+    xargs -P "$jobs" -n 1 clang-tidy --quiet -p "$build" 2>/dev/null ||
     note "clang-tidy"
 exit $bad

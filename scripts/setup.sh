@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what isotome needs to build, test and be checked. Safe to repeat:
 # on Debian and its relatives it installs only what is missing; elsewhere it
-# prints the list and what each package is for.
+# prints the list, and CMake will name what it does not find.
 set -euo pipefail
 
 build_packages=(
@@ -21,8 +21,8 @@ packages=("${build_packages[@]}" "${test_packages[@]}")
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo "setup: no apt-get here; isotome needs the equivalents of these Debian packages:" >&2
-    printf '  %s\n' "${packages[@]}"
-    exit 1
+    printf '  %s\n' "${packages[@]}" >&2
+    exit 0
 fi
 
 missing=()
@@ -39,6 +39,10 @@ fi
 echo "setup: installing ${missing[*]}" >&2
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "setup: only root can install packages; ask for those above" >&2
+        exit 1
+    fi
     as_root=(sudo)
 fi
 "${as_root[@]}" apt-get -q update >&2

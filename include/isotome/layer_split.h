@@ -5,7 +5,8 @@
  * block (it embeds), rank 0 the last one (it makes the output). "10,18" on
  * two ranks: rank 1 holds layers [0,18), rank 0 holds [18,28).
  *
- * Everything here is a pure function of its arguments.
+ * Everything here is a pure function of its arguments. A split that is made
+ * is freed by the caller; on failure it is empty, with nothing to free.
  */
 #ifndef ISO_LAYER_SPLIT_H
 #define ISO_LAYER_SPLIT_H
@@ -51,9 +52,11 @@ iso_status_t iso_layer_split_even(int64_t layers, int world,
 /*
  * One layer for each rank, the spare ones in proportion to weights: floors
  * first, then one each to the largest remainders, ties to the higher rank.
- * Exact in integers. All-zero weights give the even split.
+ * Exact in integers. All-zero weights give the even split; no layers or no
+ * ranks, an empty one.
  *
  * weights  [in]  (world), usually bytes of memory
+ * Errors: ISO_INVAL when world > layers, saying how many stages are possible.
  */
 iso_status_t iso_layer_split_weighted(int64_t layers, int world,
                                       const uint64_t *weights,
@@ -77,7 +80,8 @@ typedef struct iso_rank_power {
  * of its layers' seconds / speed plus boundary_s after its last layer (not
  * for the last stage). Ties: the most even split (least sum of squared stage
  * times), then the one whose higher ranks hold more; so equal layers on equal
- * ranks give the even split.
+ * ranks give the even split, unless sums of their seconds are rounded, which
+ * may decide who holds the longer blocks.
  *
  * layers     [in]  (n_layers), model order
  * first, last [in] extra cost of the first and last stage (embedding, head);

@@ -42,10 +42,12 @@ typedef struct iso_run_options {
  *
  * table  [in]  where rank 0 prints "where the time went"; NULL: nowhere
  * Returns the same status on every rank, with the same text (error.h):
- * ISO_DISAGREE when ranks differ in program, model, weights, split or plan;
+ * ISO_DISAGREE when ranks differ in program, model, weights, split, plan or
+ * inputs;
  * ISO_INVAL, ISO_INPUT, ISO_SHAPE, ISO_UNSUPPORTED, ISO_IO, ISO_NOMEM.
  * On a failure no output exists under its name (one that existed before is
- * untouched).
+ * untouched), but for one case: a report or table that cannot be written at
+ * the very end fails the call, with all outputs complete.
  */
 iso_status_t iso_run(const iso_run_options_t *options, MPI_Comm comm,
                      FILE *table);

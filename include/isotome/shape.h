@@ -64,6 +64,12 @@ iso_status_t iso_dim_bind(iso_dim_t dim, const iso_binding_t *bindings,
                           int count, iso_dim_t *dim_out);
 
 /*
+ * Least value of a dim when every name is 1 or more. False, and *least_out is
+ * left alone, when a product of names is subtracted: then it is not known.
+ */
+bool iso_dim_least(iso_dim_t dim, int64_t *least_out);
+
+/*
  * Decimal or expression text of a dim; buffer has ISO_DIM_TEXT_BYTES bytes
  * (used for numbers only). Never NULL.
  */

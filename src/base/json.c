@@ -333,8 +333,7 @@ iso_status_t iso_json_print(const json_t *value, int indent, char **text_out)
     flags |= indent > 0 ? JSON_INDENT((size_t)indent) : JSON_COMPACT;
     char *text = json_dumps(value, flags);
     if (text == NULL) {
-        (void)iso_fail(ISO_NOMEM, "out of memory: cannot print JSON");
-        return ISO_NOMEM;
+        return iso_fail(ISO_NOMEM, "out of memory: cannot print JSON");
     }
     *text_out = text;
     return ISO_OK;

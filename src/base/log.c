@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "isotome/error.h"
+
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -7,7 +9,7 @@
 #include <string.h>
 
 /* Holds an error text of full length and what goes before it. */
-enum { LINE_BYTES = 4096 + 128 };
+enum { LINE_BYTES = ISO_ERROR_TEXT_BYTES + 128 };
 
 /* 0 while this process is alone or the first. */
 static atomic_int shown_rank;

@@ -55,8 +55,8 @@ iso_status_t iso_text_parse_double(const char *text, const char *what,
 iso_status_t iso_text_parse_doubles(const char *text, const char *what,
                                     double **values_out, int *count_out);
 
-/* The name nearest to text by edit distance, for "did you
- * mean"; NULL when none is near. Names end with NULL. */
+/* The name nearest to text by edit distance, for "did you mean"; NULL when
+ * none is near. Names end with NULL. */
 const char *iso_text_nearest(const char *text, const char *const *names);
 
 #endif

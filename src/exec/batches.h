@@ -51,4 +51,12 @@ static inline int64_t iso_batches_first(const iso_batches_t *batches,
     return index * batches->size[ISO_FORM_FULL];
 }
 
+/* Number behind the last sample of a micro-batch. */
+static inline int64_t iso_batches_end(const iso_batches_t *batches,
+                                      int64_t index)
+{
+    return iso_batches_first(batches, index) +
+           batches->size[iso_batches_form(batches, index)];
+}
+
 #endif

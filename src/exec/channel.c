@@ -255,6 +255,20 @@ void iso_channel_announce(iso_channel_t *channel)
     }
 }
 
+/* Receiver: take back the receives that no message will come for. */
+static void unarm(iso_channel_t *channel)
+{
+    for (int i = 0; i < channel->n_slots; i++) {
+        slot_t *slot = &channel->slots[i];
+
+        if (slot->active) {
+            ISO_CHECK_MPI(MPI_Cancel(&slot->request));
+            ISO_CHECK_MPI(MPI_Wait(&slot->request, MPI_STATUS_IGNORE));
+            slot->active = false;
+        }
+    }
+}
+
 /* Take every message that the sender started; unarm what is left. */
 static void drain(iso_channel_t *channel)
 {
@@ -272,14 +286,7 @@ static void drain(iso_channel_t *channel)
         slot->active = false;
         channel->arrived++;
     }
-    for (int i = 0; i < channel->n_slots; i++) {
-        if (channel->slots[i].active) {
-            ISO_CHECK_MPI(MPI_Cancel(&channel->slots[i].request));
-            ISO_CHECK_MPI(
-                MPI_Wait(&channel->slots[i].request, MPI_STATUS_IGNORE));
-            channel->slots[i].active = false;
-        }
-    }
+    unarm(channel);
 }
 
 void iso_channel_finish(iso_channel_t *channel)
@@ -306,6 +313,9 @@ void iso_channel_destroy(iso_channel_t **channel)
         return;
     }
     if (gone->unit != MPI_DATATYPE_NULL) {
+        if (!gone->sends) {
+            unarm(gone);
+        }
         for (int i = 0; i < gone->n_slots; i++) {
             ISO_CHECK_MPI(MPI_Request_free(&gone->slots[i].request));
         }

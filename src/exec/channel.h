@@ -74,6 +74,8 @@ void iso_channel_release(iso_channel_t *channel, int64_t index);
 void iso_channel_announce(iso_channel_t *channel);
 void iso_channel_finish(iso_channel_t *channel);
 
+/* After finish, or when nothing was posted: then a receiver's slots are
+ * unarmed here. Not collective. */
 void iso_channel_destroy(iso_channel_t **channel);
 
 /* Bytes of the messages started so far by a sender. */

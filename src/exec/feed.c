@@ -197,7 +197,7 @@ void iso_feed_close(iso_feed_t **feed)
  * The input that says how many samples there are. A whole input says
  * nothing; of a model without free dims one pass's worth may be repeated.
  */
-iso_status_t iso_feed_samples(const iso_feed_t *feed, int64_t *samples_out)
+iso_status_t iso_feed_samples(iso_feed_t *feed, int64_t *samples_out)
 {
     const char *teller = ""; /* the input with the most samples */
 

@@ -33,7 +33,7 @@ void iso_feed_close(iso_feed_t **feed);
  * Samples in the files; 1 when nothing follows the batch.
  * Errors: ISO_SHAPE when two inputs have different numbers, naming both.
  */
-iso_status_t iso_feed_samples(const iso_feed_t *feed, int64_t *samples_out);
+iso_status_t iso_feed_samples(iso_feed_t *feed, int64_t *samples_out);
 
 /*
  * Digest of what the inputs are: dtype, shape, first and last sample of each.

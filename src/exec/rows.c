@@ -19,6 +19,7 @@ iso_status_t iso_rows_of(const char *what, iso_dtype_t dtype,
 {
     char text[ISO_SHAPE_TEXT_BYTES];
     iso_tensor_t two;
+    iso_tensor_t three;
 
     ISO_TRY(bound(dtype, shape, batch, 1, &rows_out->one));
     rows_out->per_sample = 0;
@@ -30,6 +31,7 @@ iso_status_t iso_rows_of(const char *what, iso_dtype_t dtype,
         return ISO_OK;
     }
     ISO_TRY(bound(dtype, shape, batch, 2, &two));
+    ISO_TRY(bound(dtype, shape, batch, 3, &three));
     for (int axis = 1; axis < shape->rank; axis++) {
         if (two.dims[axis] != rows_out->one.dims[axis]) {
             return iso_fail(ISO_UNSUPPORTED,
@@ -38,10 +40,12 @@ iso_status_t iso_rows_of(const char *what, iso_dtype_t dtype,
                             what, iso_shape_text(shape, text), batch);
         }
     }
-    if (two.dims[0] == rows_out->one.dims[0]) {
+    if (two.dims[0] == rows_out->one.dims[0] &&
+        three.dims[0] == rows_out->one.dims[0]) {
         return ISO_OK;
     }
-    if (two.dims[0] != 2 * rows_out->one.dims[0]) {
+    if (two.dims[0] != 2 * rows_out->one.dims[0] ||
+        three.dims[0] != 3 * rows_out->one.dims[0]) {
         return iso_fail(ISO_UNSUPPORTED,
                         "'%s' has shape %s: its first dim is not a multiple "
                         "of the batch '%s'",

@@ -23,12 +23,12 @@ typedef struct job {
     iso_job_plan_t plan;
     iso_feed_t *feed;
     iso_batches_t batches;
-    iso_partition_t *partitions[ISO_FORM_COUNT];
-    iso_forms_t forms;
-    iso_load_t *load;
-    iso_device_t *device;
     iso_deliver_t *deliver; /* at rank 0, as is the report */
     iso_draft_t *report;    /* NULL: none is wanted */
+    iso_partition_t *partitions[ISO_FORM_COUNT];
+    iso_forms_t forms;
+    iso_device_t *device;
+    iso_load_t *load;
     iso_worker_t *worker;
     iso_progress_t progress;
     iso_times_t times;
@@ -78,7 +78,8 @@ static iso_status_t compare_inputs(const job_t *job, int64_t samples,
     return iso_par_agree(status, job->comm);
 }
 
-/* The number of samples, which every rank must know, and their batches. */
+/* Open and compare the inputs, then tell every rank, also an idle one, how
+ * many samples there are. Collective. */
 static iso_status_t count_samples(job_t *job)
 {
     int64_t samples = 0;
@@ -115,11 +116,11 @@ static iso_status_t cut(job_t *job)
 
 static iso_status_t load(job_t *job)
 {
-    double begin_s = iso_clock_s();
-
     ISO_TRY(cut(job));
     ISO_TRY(iso_device_open(job->options->device, job->options->threads,
                             &job->device));
+    double begin_s = iso_clock_s();
+
     ISO_TRY(iso_load_stage(
         job->plan.model,
         iso_partition_stage(job->partitions[ISO_FORM_FULL], stage_of(job)),
@@ -167,7 +168,7 @@ static iso_status_t make_worker(job_t *job)
     return iso_worker_create(&spec, job->comm, &job->worker);
 }
 
-/* Outputs first: a name that is taken should not cost a load. */
+/* Outputs first: a name that is taken should not cost a load. Collective. */
 static iso_status_t reserve(job_t *job)
 {
     iso_status_t status = ISO_OK;
@@ -187,7 +188,7 @@ static iso_status_t reserve(job_t *job)
 }
 
 /* The loop. Whatever happened, every rank comes out of it together, with all
- * messages taken. */
+ * messages taken. Collective. */
 static iso_status_t work(job_t *job)
 {
     iso_stop_t *stop = NULL;
@@ -240,6 +241,7 @@ static iso_status_t show_results(job_t *job, const iso_report_t *all,
     return table != NULL ? iso_report_print(all, table) : ISO_OK;
 }
 
+/* Collective. */
 static iso_status_t finish(job_t *job, FILE *table)
 {
     iso_report_rank_t mine;
@@ -260,6 +262,7 @@ static iso_status_t finish(job_t *job, FILE *table)
     return iso_par_agree(status, job->comm);
 }
 
+/* Collective, as is each of the five; each ends with a common status. */
 static iso_status_t run_job(job_t *job, FILE *table)
 {
     ISO_TRY(iso_job_plan_agree(job->options, job->comm, &job->plan));
@@ -272,13 +275,13 @@ static iso_status_t run_job(job_t *job, FILE *table)
 static void free_job(job_t *job)
 {
     iso_worker_destroy(&job->worker);
-    iso_draft_close(&job->report);
-    iso_deliver_abandon(&job->deliver);
-    iso_device_close(&job->device);
     iso_load_free(&job->load);
+    iso_device_close(&job->device);
     for (int form = 0; form < ISO_FORM_COUNT; form++) {
         iso_partition_destroy(&job->partitions[form]);
     }
+    iso_draft_close(&job->report);
+    iso_deliver_abandon(&job->deliver);
     iso_feed_close(&job->feed);
     iso_job_plan_free(&job->plan);
 }

@@ -8,6 +8,9 @@ struct iso_stop {
     MPI_Request heard; /* the posted receive; null once it came */
     int word;          /* rank that stopped; content of the message */
     bool raised;       /* by this rank */
+    int size;
+    int me;
+    MPI_Request *told; /* (size) of the words sent; null: none to that rank */
 };
 
 static void listen(iso_stop_t *stop)
@@ -16,36 +19,60 @@ static void listen(iso_stop_t *stop)
                             stop->comm, &stop->heard));
 }
 
-iso_status_t iso_stop_create(MPI_Comm comm, iso_stop_t **stop_out)
+/* NULL when memory runs out. */
+static iso_stop_t *reserve(int size)
 {
     iso_stop_t *stop = iso_alloc_zeroed(1, sizeof *stop);
+
+    if (stop == NULL) {
+        return NULL;
+    }
+    stop->size = size;
+    stop->told = iso_alloc_zeroed((size_t)size, sizeof(MPI_Request));
+    if (stop->told == NULL) {
+        iso_free(stop);
+        return NULL;
+    }
+    for (int rank = 0; rank < size; rank++) {
+        stop->told[rank] = MPI_REQUEST_NULL;
+    }
+    return stop;
+}
+
+iso_status_t iso_stop_create(MPI_Comm comm, iso_stop_t **stop_out)
+{
+    iso_stop_t *stop = reserve(iso_par_size(comm));
 
     *stop_out = NULL;
     iso_status_t status =
         iso_par_agree(stop != NULL ? ISO_OK : ISO_NOMEM, comm);
 
     if (status != ISO_OK || stop == NULL) {
+        if (stop != NULL) {
+            iso_free(stop->told);
+        }
         iso_free(stop);
         return status;
     }
+    stop->me = iso_par_rank(comm);
     ISO_CHECK_MPI(MPI_Comm_dup(comm, &stop->comm));
     listen(stop);
     *stop_out = stop;
     return ISO_OK;
 }
 
+/* Not blocking: a rank that has heard one word takes the next only in
+ * iso_stop_destroy(), and comes there only with this rank. */
 void iso_stop_raise(iso_stop_t *stop)
 {
-    int me = iso_par_rank(stop->comm);
-    int size = iso_par_size(stop->comm);
-
     if (stop->raised) {
         return;
     }
     stop->raised = true;
-    for (int rank = 0; rank < size; rank++) {
-        if (rank != me) {
-            ISO_CHECK_MPI(MPI_Send(&me, 1, MPI_INT, rank, 0, stop->comm));
+    for (int rank = 0; rank < stop->size; rank++) {
+        if (rank != stop->me) {
+            ISO_CHECK_MPI(MPI_Isend(&stop->me, 1, MPI_INT, rank, 0, stop->comm,
+                                    &stop->told[rank]));
         }
     }
 }
@@ -94,7 +121,10 @@ void iso_stop_destroy(iso_stop_t **stop)
         ISO_CHECK_MPI(MPI_Recv(&(*stop)->word, 1, MPI_INT, MPI_ANY_SOURCE, 0,
                                (*stop)->comm, MPI_STATUS_IGNORE));
     }
+    ISO_CHECK_MPI(
+        MPI_Waitall((*stop)->size, (*stop)->told, MPI_STATUSES_IGNORE));
     ISO_CHECK_MPI(MPI_Comm_free(&(*stop)->comm));
+    iso_free((*stop)->told);
     iso_free(*stop);
     *stop = NULL;
 }

@@ -351,14 +351,13 @@ static iso_status_t name_samples(const iso_worker_t *worker, int64_t index,
                                  iso_status_t status)
 {
     const iso_batches_t *batches = &worker->spec.batches;
-    int64_t first = iso_batches_first(batches, index);
-    int64_t count = batches->size[iso_batches_form(batches, index)];
 
     if (status == ISO_OK) {
         return ISO_OK;
     }
-    return iso_fail_context(status, "samples %" PRId64 " to %" PRId64, first,
-                            first + count - 1);
+    return iso_fail_context(status, "samples %" PRId64 " to %" PRId64,
+                            iso_batches_first(batches, index),
+                            iso_batches_end(batches, index) - 1);
 }
 
 static iso_status_t run_batch(iso_worker_t *worker, int64_t index,
@@ -408,8 +407,7 @@ iso_status_t iso_worker_run(iso_worker_t *worker, iso_stop_t *stop,
             return status;
         }
         if (progress != NULL) {
-            iso_progress_update(progress,
-                                iso_batches_first(batches, index + 1));
+            iso_progress_update(progress, iso_batches_end(batches, index));
         }
     }
     times->total_s = iso_clock_s() - begin_s;

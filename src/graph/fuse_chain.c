@@ -55,7 +55,9 @@ static iso_status_t is_known(const iso_fuse_t *state, const iso_node_t *node,
 static iso_status_t takes_affine(const iso_fuse_t *state,
                                  const iso_node_t *head, bool *takes_out)
 {
-    bool takes = has_channels(head) && state->weights != NULL;
+    /* An affine of no channels is none at all (fuse.c). */
+    bool takes = has_channels(head) && head->shape.dim[1].size > 0 &&
+                 state->weights != NULL;
 
     if (takes) {
         ISO_TRY(is_known(state, head, 1, &takes));

@@ -149,7 +149,6 @@ iso_status_t iso__infer_conv(const iso_infer_in_t *in, iso_value_t *value_out)
 static iso_status_t need_inner_equal(const iso_infer_in_t *in, iso_dim_t a,
                                      iso_dim_t b)
 {
-
     if (!iso_dim_equal(a, b)) {
         char text_b[ISO_DIM_TEXT_BYTES];
         char text_a[ISO_DIM_TEXT_BYTES];

@@ -1,52 +1,13 @@
 #include "graph/infer_impl.h"
 
-#include <string.h>
-
 /* ---- Slice ---- */
 
-/* Names in one expression, as many as are looked at. */
-enum { MOST_NAMES = 32 };
-
-typedef struct name_list {
-    iso_binding_t items[MOST_NAMES];
-    int count;
-} name_list_t;
-
-static void add_name(const char *name, void *arg)
+/* Is the expression at least 0 for all names of 1 or more? */
+static bool surely_not_below_0(iso_dim_t dim)
 {
-    name_list_t *list = arg;
+    int64_t least = -1;
 
-    if (list->count < MOST_NAMES) {
-        list->items[list->count++] = (iso_binding_t){.name = name};
-    }
-}
-
-/*
- * Is the expression at least 0 for all names of 1 or more? When no product of
- * names is subtracted it is least where all names are 1; else nothing is
- * said and *sure_out is false.
- */
-static iso_status_t surely_not_below_0(iso_dim_t dim, bool *sure_out)
-{
-    name_list_t names = {.count = 0};
-    iso_dim_t constant = {0};
-    iso_dim_t products = {0};
-    iso_dim_t least = {0};
-
-    if (iso_dim_is_static(dim)) {
-        *sure_out = dim.size >= 0;
-        return ISO_OK;
-    }
-    iso_dim_names(dim, add_name, &names);
-    ISO_TRY(iso_dim_bind(dim, names.items, names.count, &constant));
-    ISO_TRY(iso_dim_sub(dim, constant, &products));
-    for (int i = 0; i < names.count; i++) {
-        names.items[i].size = 1;
-    }
-    ISO_TRY(iso_dim_bind(dim, names.items, names.count, &least));
-    *sure_out = products.sym != NULL && strchr(products.sym, '-') == NULL &&
-                iso_dim_is_static(least) && least.size >= 0;
-    return ISO_OK;
+    return iso_dim_least(dim, &least) && least >= 0;
 }
 
 /* What exporters write for "to the end" and "from the beginning". */
@@ -64,21 +25,20 @@ typedef struct slice_place {
 static iso_status_t locate(iso_dim_t dim, iso_dim_t index,
                            slice_place_t *place_out)
 {
-    bool forward = false;
     iso_dim_t room = {0};
 
-    ISO_TRY(surely_not_below_0(index, &forward));
-    if (forward) {
+    if (surely_not_below_0(index)) {
         place_out->known = true;
         place_out->place = index;
         ISO_TRY(iso_dim_sub(dim, index, &room));
     } else {
         ISO_TRY(iso_dim_sub(iso_dim_of(0), index, &room));
-        ISO_TRY(surely_not_below_0(room, &place_out->known));
+        place_out->known = surely_not_below_0(room);
         ISO_TRY(iso_dim_add(dim, index, &room));
         place_out->place = room;
     }
-    return surely_not_below_0(room, &place_out->inside);
+    place_out->inside = surely_not_below_0(room);
+    return ISO_OK;
 }
 
 /*

@@ -27,7 +27,8 @@ static int sample_axis(const iso_shape_t *shape)
     return axis;
 }
 
-/* Number of elements of some axes for each sample. */
+/* Number of elements of some axes for each sample; those of the whole shape
+ * must not be too many, nor 0. */
 static iso_status_t elements(const checker_t *checker, const iso_shape_t *shape,
                              int begin, int end, int64_t *count_out)
 {
@@ -62,7 +63,8 @@ static iso_status_t is_plain(const checker_t *checker, const iso_shape_t *shape,
         count++;
         ISO_TRY(iso_dim_bind(shape->dim[axis], &one, 1, &least));
         ISO_TRY(iso_dim_bind(shape->dim[axis], &three, 1, &more));
-        *plain_out = count == 1 && more.size == 3 * least.size;
+        *plain_out =
+            count == 1 && more.size % 3 == 0 && more.size / 3 == least.size;
     }
     return ISO_OK;
 }
@@ -232,21 +234,23 @@ static iso_status_t reshape_outer(const checker_t *checker,
 {
     iso_node_id_t input = node->inputs[0];
     const iso_shape_t *from = &iso_graph_node(checker->graph, input)->shape;
+    const iso_binding_t one = {checker->batch, 1};
+    iso_shape_t sample;
     int to_axis = sample_axis(&node->shape);
     int64_t outside = 0;
     int64_t prefix = 0;
     int64_t suffix = 0;
-    int64_t all = 0;
 
-    ISO_TRY(elements(checker, from, 0, sample_axis(from), &outside));
-    ISO_TRY(elements(checker, from, 0, from->rank, &all));
-    ISO_TRY(elements(checker, &node->shape, 0, to_axis, &prefix));
-    ISO_TRY(elements(checker, &node->shape, to_axis + 1, node->shape.rank,
-                     &suffix));
+    ISO_TRY(iso_shape_bind(from, &one, 1, &sample));
+    int64_t all = iso_shape_count(&sample);
     *outer_out = 1;
     if (all == 0) {
         return ISO_OK;
     }
+    ISO_TRY(elements(checker, from, 0, sample_axis(from), &outside));
+    ISO_TRY(elements(checker, &node->shape, 0, to_axis, &prefix));
+    ISO_TRY(elements(checker, &node->shape, to_axis + 1, node->shape.rank,
+                     &suffix));
     outside *= checker->outer[input];
     *keeps_out = outside % prefix == 0 && all / outside % suffix == 0;
     *outer_out = outside / prefix;

@@ -15,7 +15,8 @@
 /*
  * batch  [in]  the one free name of the graph
  * Errors: ISO_UNSUPPORTED naming the first node that does not keep samples
- * apart, or the output that has them in another order; ISO_NOMEM.
+ * apart, or the output that has them in another order; ISO_INVAL when a dim
+ * of 3 samples is over 2^62; ISO_NOMEM.
  */
 iso_status_t iso_graph_check_samples(const iso_graph_t *graph,
                                      const char *batch);

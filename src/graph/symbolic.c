@@ -12,9 +12,8 @@ iso_status_t iso__ints_create(iso_arena_t *arena, iso_dtype_t dtype, int rank,
     iso_shape_t shape;
 
     if (rank < 0 || rank > ISO_MAX_RANK) {
-        (void)iso_fail(ISO_INVAL, "integers of rank %d, expected 0 to %d", rank,
-                       ISO_MAX_RANK);
-        return ISO_INVAL;
+        return iso_fail(ISO_INVAL, "integers of rank %d, expected 0 to %d",
+                        rank, ISO_MAX_RANK);
     }
     *ints_out = (iso_ints_t){.dtype = dtype, .rank = rank};
     shape = iso_shape_of(rank, dims);
@@ -22,9 +21,8 @@ iso_status_t iso__ints_create(iso_arena_t *arena, iso_dtype_t dtype, int rank,
     if (ints_out->count < 0) {
         char text[ISO_SHAPE_TEXT_BYTES];
 
-        (void)iso_fail(ISO_INVAL, "integers of shape %s are too many",
-                       iso_shape_text(&shape, text));
-        return ISO_INVAL;
+        return iso_fail(ISO_INVAL, "integers of shape %s are too many",
+                        iso_shape_text(&shape, text));
     }
     for (int i = 0; i < rank; i++) {
         ints_out->dims[i] = dims[i];

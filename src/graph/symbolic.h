@@ -28,7 +28,8 @@ enum { ISO_INTS_MOST = 4096 };
 iso_status_t iso_ints_of_tensor(iso_arena_t *arena, const iso_tensor_t *tensor,
                                 iso_ints_t *ints_out, bool *is_out);
 
-/* The dims of a shape, as ONNX's Shape with start and end resolved. */
+/* The dims of a shape as i64 [rank]; a part of it (ONNX's Shape with start and
+ * end) is cut by the caller. */
 iso_status_t iso_ints_of_shape(iso_arena_t *arena, const iso_shape_t *shape,
                                iso_ints_t *ints_out);
 

@@ -2,12 +2,10 @@
 #include "graph/symbolic.h"
 #include "graph/symbolic_impl.h"
 
-#include <string.h>
-
 /* -- order -- */
 
 /* What is known of a - b for all values of the names, each at least 1. */
-typedef struct iso_order {
+typedef struct order {
     bool less;          /* a < b */
     bool less_equal;    /* a <= b */
     bool greater;       /* a > b */
@@ -15,62 +13,15 @@ typedef struct iso_order {
     bool equal;
 } order_t;
 
-enum { MOST_NAMES = 64 };
-
-/* The names of an expression, each bound to one number. */
-typedef struct binding_list {
-    iso_binding_t bindings[MOST_NAMES];
-    int count;
-    int64_t size;
-} binding_list_t;
-
-static void visit_name(const char *name, void *arg)
-{
-    binding_list_t *list = arg;
-
-    if (list->count < MOST_NAMES) {
-        list->bindings[list->count] = (iso_binding_t){name, list->size};
-        list->count++;
-    }
-}
-
-static bool value_at(iso_dim_t dim, int64_t size, iso_dim_t *value_out)
-{
-    binding_list_t list = {.size = size};
-
-    iso_dim_names(dim, visit_name, &list);
-    return iso_dim_bind(dim, list.bindings, list.count, value_out) == ISO_OK &&
-           iso_dim_is_static(*value_out);
-}
-
-/*
- * Least value of dim. Without its constant an expression with no minus sign
- * grows with every name, so it is least where all are 1.
- *
- * Returns false when there is none or it is not known.
- */
-static bool least_of(iso_dim_t dim, int64_t *least_out)
-{
-    iso_dim_t constant;
-    iso_dim_t rest;
-    iso_dim_t least;
-
-    if (iso_dim_is_static(dim)) {
-        *least_out = dim.size;
-        return true;
-    }
-    if (!value_at(dim, 0, &constant) ||
-        iso_dim_sub(dim, constant, &rest) != ISO_OK || rest.sym == NULL ||
-        strchr(rest.sym, '-') != NULL || !value_at(dim, 1, &least)) {
-        return false;
-    }
-    *least_out = least.size;
-    return true;
-}
-
 static order_t order_of_numbers(int64_t a, int64_t b)
 {
-    return (order_t){a<b, a <= b, a> b, a >= b, a == b};
+    return (order_t){
+        .greater = a > b,
+        .greater_equal = a >= b,
+        .less = a < b,
+        .less_equal = a <= b,
+        .equal = a == b,
+    };
 }
 
 /* No bit is set that does not follow. */
@@ -88,12 +39,12 @@ static order_t order_of(iso_dim_t a, iso_dim_t b)
         return order_of_numbers(difference.size, 0);
     }
     if (iso_dim_sub(a, b, &difference) == ISO_OK &&
-        least_of(difference, &least)) {
+        iso_dim_least(difference, &least)) {
         order.greater = least > 0;
         order.greater_equal = least >= 0;
     }
     if (iso_dim_sub(b, a, &difference) == ISO_OK &&
-        least_of(difference, &least)) {
+        iso_dim_least(difference, &least)) {
         order.less = least > 0;
         order.less_equal = least >= 0;
     }

@@ -57,65 +57,6 @@ int64_t iso_blocks_end(const iso_blocks_t *blocks, int64_t index)
 
 /* ---- The tree ---- */
 
-void iso_tree_begin(iso_tree_t *tree)
-{
-    tree->pushed = 0;
-    tree->depth = 0;
-}
-
-void iso_tree_push(iso_tree_t *tree, float block)
-{
-    ISO_ASSERT(tree->depth < ISO_TREE_DEPTH);
-    tree->partial[tree->depth++] = block;
-    tree->pushed++;
-    for (int64_t n = tree->pushed; n % 2 == 0; n /= 2) {
-        tree->depth--;
-        tree->partial[tree->depth - 1] += tree->partial[tree->depth];
-    }
-}
-
-float iso_tree_finish(const iso_tree_t *tree)
-{
-    if (tree->depth == 0) {
-        return 0.0F;
-    }
-
-    float sum = tree->partial[tree->depth - 1];
-
-    for (int i = tree->depth - 2; i >= 0; i--) {
-        sum = tree->partial[i] + sum;
-    }
-    return sum + 0.0F;
-}
-
-/* ---- Lanes ---- */
-
-float iso_lanes_sum(const float lanes[ISO_LANES])
-{
-    float fold[ISO_LANES];
-
-    memcpy(fold, lanes, sizeof fold);
-    for (int width = ISO_LANES / 2; width > 0; width /= 2) {
-        for (int i = 0; i < width; i++) {
-            fold[i] += fold[i + width];
-        }
-    }
-    return fold[0];
-}
-
-float iso_lanes_prod(const float lanes[ISO_LANES])
-{
-    float fold[ISO_LANES];
-
-    memcpy(fold, lanes, sizeof fold);
-    for (int width = ISO_LANES / 2; width > 0; width /= 2) {
-        for (int i = 0; i < width; i++) {
-            fold[i] *= fold[i + width];
-        }
-    }
-    return fold[0];
-}
-
 /* ---- NaN ---- */
 
 float iso_canonical(float value)

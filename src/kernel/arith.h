@@ -21,16 +21,19 @@ enum {
  * +0. Blocks are summed by a binary tree over their index: blocks 2i and
  * 2i+1 are added, then pairs of pairs; a block without a partner moves up
  * unchanged. After the tree +0 is added, so that a result is never -0 (and
- * a zero may be skipped or multiplied as one likes). Then the bias is added,
- * then the activation is applied. A tap in the padding reads +0.
+ * a zero beside a finite number may be skipped or multiplied as one likes).
+ * Then the bias is added (gemm: alpha times the sum plus beta times C), then
+ * the activation is applied. A tap in the padding, or between the strides of
+ * a conv_transpose, reads +0 and is multiplied: beside an infinity or a NaN
+ * it gives a NaN.
  *
  * matmul, gemm: block b holds k in [256 b, 256 b + 256).
  *
- * conv: a block is a fixed number of whole input channels (of one group)
- * times all taps, channel-major, taps in row-major order: the largest power
- * of two of channels whose products are at most 256. Kernels of more than
- * 256 taps: one channel is cut into blocks of 256 taps, the last one
- * shorter.
+ * conv, conv_transpose: a block is a fixed number of whole input channels
+ * (of one group) times all taps, channel-major, taps in row-major order: the
+ * largest power of two of channels whose products are at most 256. Kernels
+ * of more than 256 taps: one channel is cut into blocks of 256 taps, the
+ * last one shorter.
  */
 typedef struct iso_blocks {
     int64_t length;   /* products in the whole reduction */
@@ -52,26 +55,16 @@ int64_t iso_blocks_end(const iso_blocks_t *blocks, int64_t index);
  * results in order; finish adds what is left from the last to the first
  * (the earlier partial is the left operand) and then +0.
  */
-enum { ISO_TREE_DEPTH = 48 };
-typedef struct iso_tree {
-    int64_t pushed;
-    int depth;
-    float partial[ISO_TREE_DEPTH];
-} iso_tree_t;
-
-void iso_tree_begin(iso_tree_t *tree);
-void iso_tree_push(iso_tree_t *tree, float block);
-float iso_tree_finish(const iso_tree_t *tree);
+enum { ISO_TREE_DEPTH = 48 }; /* partial sums at once; 2^48 blocks */
 
 /*
  * Other reductions (sum, mean, prod, norms, softmax's sum): element i goes
  * to lane i mod 16, each lane is a chain in index order from the neutral
  * element, then lanes are folded: l += l + 8, l += l + 4, l += l + 2,
  * l += l + 1. Index order is row-major over the reduced axes. Max and min
- * are exact in any order; a NaN wins.
+ * are exact in any order; a NaN wins. The windows of avg_pool and lrn are
+ * one chain each.
  */
-float iso_lanes_sum(const float lanes[ISO_LANES]);
-float iso_lanes_prod(const float lanes[ISO_LANES]);
 
 /*
  * A NaN that is computed (not moved) is this one, whatever the operands

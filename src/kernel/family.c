@@ -10,7 +10,7 @@
 const char *iso_family_string(iso_family_t family)
 {
     static const char *const texts[] = {
-#define X(name, text, blis) text,
+#define X(name, text) text,
         ISO_FAMILY_MAP(X)
 #undef X
     };

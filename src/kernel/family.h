@@ -11,17 +11,17 @@
 
 #include "kernel/features.h"
 
-/* X(NAME, text, BLIS arch id name; "" for the scalar path without BLIS) */
-#define ISO_FAMILY_MAP(X)            \
-    X(SCALAR, "scalar", "")          \
-    X(HASWELL, "haswell", "haswell") \
-    X(ZEN, "zen", "zen")             \
-    X(ZEN2, "zen2", "zen2")          \
-    X(ZEN3, "zen3", "zen3")          \
-    X(SKX, "skx", "skx")
+/* X(NAME, text): all but scalar, which does without BLIS, are BLIS's names. */
+#define ISO_FAMILY_MAP(X) \
+    X(SCALAR, "scalar")   \
+    X(HASWELL, "haswell") \
+    X(ZEN, "zen")         \
+    X(ZEN2, "zen2")       \
+    X(ZEN3, "zen3")       \
+    X(SKX, "skx")
 
 typedef enum iso_family {
-#define X(name, text, blis) ISO_FAMILY_##name,
+#define X(name, text) ISO_FAMILY_##name,
     ISO_FAMILY_MAP(X)
 #undef X
         ISO_FAMILY_COUNT

@@ -26,14 +26,11 @@ iso_status_t iso__layer_split_alloc(int world, iso_layer_split_t *split_out)
 iso_status_t iso_layer_split_copy(const iso_layer_split_t *split,
                                   iso_layer_split_t *copy_out)
 {
-    iso_layer_split_t copy;
-
-    ISO_TRY(iso__layer_split_alloc(split->world, &copy));
+    ISO_TRY(iso__layer_split_alloc(split->world, copy_out));
     if (split->world > 0) {
-        memcpy(copy.counts, split->counts,
-               (size_t)split->world * sizeof *copy.counts);
+        memcpy(copy_out->counts, split->counts,
+               (size_t)split->world * sizeof *copy_out->counts);
     }
-    *copy_out = copy;
     return ISO_OK;
 }
 
@@ -182,6 +179,7 @@ iso_status_t iso_layer_range_even(int64_t layers, int rank, int world,
 iso_status_t iso_layer_split_even(int64_t layers, int world,
                                   iso_layer_split_t *split_out)
 {
+    *split_out = (iso_layer_split_t){0};
     ISO_TRY(iso__layer_split_possible(layers, world));
     ISO_TRY(iso__layer_split_alloc(world, split_out));
     for (int rank = 0; rank < world; rank++) {

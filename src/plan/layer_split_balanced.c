@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "plan/layer_split_impl.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -23,9 +24,10 @@
 typedef struct problem {
     const iso_balance_t *balance;
     bool memory_counts;
-    double *seconds; /* (n_layers + 1) sum of the layers before */
-    size_t *bytes;   /* (n_layers + 1) */
-    double *table;   /* (world + 1, n_layers + 1) */
+    double quantum_s; /* times are whole multiples of this; see rounded() */
+    double *seconds;  /* (n_layers + 1) sum of the layers before */
+    size_t *bytes;    /* (n_layers + 1) */
+    double *table;    /* (world + 1, n_layers + 1) */
 } problem_t;
 
 static int stages_of(const problem_t *problem)
@@ -41,6 +43,16 @@ static double *row_of(const problem_t *problem, int stage)
 static const iso_rank_power_t *rank_of(const problem_t *problem, int stage)
 {
     return &problem->balance->ranks[stages_of(problem) - 1 - stage];
+}
+
+/*
+ * A time as a multiple of the quantum, about 2^-26 of all times together: so
+ * sums are exact and squares nearly so, and stages of equal layers take
+ * equally long wherever they stand.
+ */
+static double rounded(const problem_t *problem, double seconds)
+{
+    return nearbyint(seconds / problem->quantum_s) * problem->quantum_s;
 }
 
 /* -- one stage -- */
@@ -60,11 +72,11 @@ static load_t load_of(const problem_t *problem, int stage, int64_t begin,
                        balance->reserve_bytes};
 
     if (stage == 0 && balance->first != NULL) {
-        load.seconds += balance->first->seconds;
+        load.seconds += rounded(problem, balance->first->seconds);
         load.bytes += balance->first->bytes;
     }
     if (stage == stages_of(problem) - 1 && balance->last != NULL) {
-        load.seconds += balance->last->seconds;
+        load.seconds += rounded(problem, balance->last->seconds);
         load.bytes += balance->last->bytes;
     }
     return load;
@@ -76,7 +88,9 @@ static double stage_seconds(const problem_t *problem, int stage, int64_t end,
     bool sends = stage < stages_of(problem) - 1;
 
     return compute_s +
-           (sends ? problem->balance->layers[end - 1].boundary_s : 0.0);
+           (sends
+                ? rounded(problem, problem->balance->layers[end - 1].boundary_s)
+                : 0.0);
 }
 
 /* -- the two passes -- */
@@ -246,8 +260,9 @@ static iso_status_t check_balance(const iso_balance_t *balance)
 
 /* No sum of times that the passes make may reach infinity, which stands for
  * "not possible" there. */
-static iso_status_t check_total(const iso_balance_t *balance)
+static iso_status_t check_total(problem_t *problem)
 {
+    const iso_balance_t *balance = problem->balance;
     double seconds = 0.0;
     double boundaries_s = 0.0;
     double least_speed = INFINITY;
@@ -269,6 +284,10 @@ static iso_status_t check_total(const iso_balance_t *balance)
                         "counted",
                         seconds, least_speed);
     }
+    double all_s = seconds + boundaries_s;
+
+    problem->quantum_s =
+        all_s > 0.0 ? fmax(ldexp(1.0, ilogb(all_s) - 25), DBL_MIN) : 1.0;
     return ISO_OK;
 }
 
@@ -292,7 +311,7 @@ static iso_status_t sum_layers(problem_t *problem)
     for (int64_t i = 0; i < balance->n_layers; i++) {
         problem->seconds[i] = seconds;
         problem->bytes[i] = bytes;
-        seconds += balance->layers[i].seconds;
+        seconds += rounded(problem, balance->layers[i].seconds);
         ISO_TRY(add_bytes(&bytes, balance->layers[i].bytes));
     }
     problem->seconds[balance->n_layers] = seconds;
@@ -351,7 +370,7 @@ iso_status_t iso_layer_split_balanced(const iso_balance_t *balance,
 
     *split_out = (iso_layer_split_t){0};
     ISO_TRY(check_balance(balance));
-    ISO_TRY(check_total(balance));
+    ISO_TRY(check_total(&problem));
     status = allocate_problem(&problem);
     if (status == ISO_OK) {
         status = sum_layers(&problem);

@@ -23,6 +23,9 @@ static const size_t default_memory_bytes = (size_t)4 << 30;
 static const iso_link_t default_same_host = {2e-6, 4e9};
 static const iso_link_t default_other_host = {30e-6, 1.1e9};
 
+const char *const iso__cost_class_names[] = {"measured", "default",
+                                             "uncalibrated", NULL};
+
 iso_status_t iso__machine_create(int world, iso_machine_t **machine_out)
 {
     iso_machine_t *machine;

@@ -10,10 +10,6 @@
 
 enum { FORMAT_VERSION = 1 };
 
-/* In the order of iso_cost_class_t; ends with NULL. */
-static const char *const class_names[] = {"measured", "default", "uncalibrated",
-                                          NULL};
-
 /* -- read -- */
 
 static iso_status_t read_rate(const iso_json_t *in, const char *key,
@@ -32,8 +28,8 @@ static iso_status_t read_class(const iso_json_t *in, iso_cost_class_t *out)
     const char *text = NULL;
 
     ISO_TRY(iso_json_text(in, "cost", &text));
-    for (int i = 0; class_names[i] != NULL; i++) {
-        if (strcmp(text, class_names[i]) == 0) {
+    for (int i = 0; iso__cost_class_names[i] != NULL; i++) {
+        if (strcmp(text, iso__cost_class_names[i]) == 0) {
             *out = (iso_cost_class_t)i;
             return ISO_OK;
         }
@@ -172,7 +168,7 @@ static json_t *rank_to_json(const iso_machine_rank_t *rank)
                      "memory_bytes", (json_int_t)rank->memory_bytes,
                      "flops_per_s", rank->flops_per_s, "memory_bytes_per_s",
                      rank->memory_bytes_per_s, "cost",
-                     class_names[rank->cost_class]);
+                     iso__cost_class_names[rank->cost_class]);
 }
 
 static json_t *machine_to_json(const iso_machine_t *machine)

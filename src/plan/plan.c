@@ -256,10 +256,8 @@ static double busy_s(const iso_plan_stage_t *stage)
 
 static double micro_batches(const iso_plan_t *plan, int64_t samples)
 {
-    int64_t all = samples > 0 ? samples : plan->samples;
-    int64_t full = all / plan->micro_batch;
-
-    return (double)full + (all % plan->micro_batch != 0 ? 1.0 : 0.0);
+    return (double)iso__plan_count_batches(
+        samples > 0 ? samples : plan->samples, plan->micro_batch);
 }
 
 /*

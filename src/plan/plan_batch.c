@@ -42,6 +42,11 @@ static iso_status_t bytes_of_a_sample(const iso_plan_t *plan,
     return status;
 }
 
+int64_t iso__plan_count_batches(int64_t samples, int64_t micro_batch)
+{
+    return samples / micro_batch + (samples % micro_batch != 0 ? 1 : 0);
+}
+
 /*
  * The largest power of two, at most 64, whose activations take at most
  * 64 MiB, and that gives a job whose samples are known at least four
@@ -54,9 +59,10 @@ static iso_status_t choose(iso_plan_t *plan, const iso_graph_t *graph)
     size_t bytes = 0;
 
     ISO_TRY(bytes_of_a_sample(plan, graph, &bytes));
-    while (batch > 1 && (bytes > modest_bytes / (size_t)batch ||
-                         (plan->samples > 0 && plan->used > 1 &&
-                          (plan->samples + batch - 1) / batch < wanted))) {
+    while (batch > 1 &&
+           (bytes > modest_bytes / (size_t)batch ||
+            (plan->samples > 0 && plan->used > 1 &&
+             iso__plan_count_batches(plan->samples, batch) < wanted))) {
         batch /= 2;
     }
     plan->micro_batch = batch;

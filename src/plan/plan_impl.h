@@ -49,6 +49,9 @@ iso_status_t iso__plan_start(const iso_graph_t *graph, iso_plan_t **plan_out);
 iso_status_t iso__plan_bind(const iso_plan_t *plan, const iso_graph_t *graph,
                             int64_t samples, iso_graph_t **bound_out);
 
+/* Micro-batches that so many samples make, the last one perhaps short. */
+int64_t iso__plan_count_batches(int64_t samples, int64_t micro_batch);
+
 /* Decide plan->micro_batch from options. */
 iso_status_t iso__plan_choose_batch(iso_plan_t *plan, const iso_graph_t *graph,
                                     const iso_plan_options_t *options);

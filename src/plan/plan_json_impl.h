@@ -17,9 +17,6 @@ extern const iso__plan_member_t iso__plan_members[];
 size_t iso__plan_member_of(const iso_plan_stage_t *stage,
                            const iso__plan_member_t *member);
 
-/* By iso_cost_class_t; ends with NULL. */
-extern const char *const iso__figures_names[];
-
 /* 16 hexadecimal digits; buffer has ISO__DIGEST_TEXT_BYTES bytes. */
 const char *iso__digest_text(uint64_t digest, char *buffer);
 

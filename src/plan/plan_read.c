@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "plan/layer_split_impl.h"
+#include "plan/machine_impl.h"
 #include "plan/plan_impl.h"
 #include "plan/plan_json_impl.h"
 
@@ -123,7 +124,7 @@ static iso_status_t read_decisions(const iso_json_t *file, iso_plan_t *plan)
     ISO_TRY(read_batch(file, plan));
     ISO_TRY(read_name(file, "split_kind", iso__split_kind_names, &index));
     plan->split_kind = (iso_split_kind_t)index;
-    ISO_TRY(read_name(file, "figures", iso__figures_names, &index));
+    ISO_TRY(read_name(file, "figures", iso__cost_class_names, &index));
     plan->figures = (iso_cost_class_t)index;
     return ISO_OK;
 }

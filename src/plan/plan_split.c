@@ -156,7 +156,10 @@ static iso_status_t reserve_buffers(const costs_t *costs, size_t *reserve)
     for (int layer = 0; layer < costs->plan->layer_count; layer++) {
         most_passing = fmax(most_passing, costs->passing_bytes[layer]);
     }
-    *reserve = iso_bytes_add(*reserve, (size_t)(4.0 * most_passing));
+    double messages = 4.0 * most_passing;
+
+    *reserve = iso_bytes_add(
+        *reserve, messages < (double)SIZE_MAX ? (size_t)messages : SIZE_MAX);
     for (iso_node_id_t id = 0; id < iso_graph_node_count(costs->bound); id++) {
         const iso_node_t *node = iso_graph_node(costs->bound, id);
         size_t bytes = 0;

@@ -101,8 +101,7 @@ static void add_table(const iso_plan_t *plan, iso_text_t *text)
 static void add_time(const iso_plan_t *plan, iso_text_t *text)
 {
     char number[ISO_TEXT_NUMBER_BYTES];
-    int64_t batches = plan->samples / plan->micro_batch +
-                      (plan->samples % plan->micro_batch != 0 ? 1 : 0);
+    int64_t batches = iso__plan_count_batches(plan->samples, plan->micro_batch);
 
     if (plan->samples == 0) {
         return;

@@ -1,15 +1,13 @@
 /* Plan to JSON. */
 #include "isotome/error.h"
 
+#include "plan/machine_impl.h"
 #include "plan/plan_impl.h"
 #include "plan/plan_json.h"
 #include "plan/plan_json_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-const char *const iso__figures_names[] = {"measured", "default", "uncalibrated",
-                                          NULL};
 
 const iso__plan_member_t iso__plan_members[] = {
     {"weight_bytes", offsetof(iso_plan_stage_t, weight_bytes)},
@@ -140,9 +138,10 @@ static json_t *plan_to_json(const iso_plan_t *plan)
         (json_int_t)plan->micro_batch, "samples", (json_int_t)plan->samples,
         "split_kind", iso__split_kind_names[plan->split_kind], "split",
         split_to_json(&plan->split), "figures",
-        iso__figures_names[plan->figures], "seconds", iso_plan_seconds(plan, 0),
-        "bubble", iso_plan_bubble(plan, 0), "stages", stages_to_json(plan),
-        "boundaries", boundaries_to_json(plan), "tied", tied_to_json(plan));
+        iso__cost_class_names[plan->figures], "seconds",
+        iso_plan_seconds(plan, 0), "bubble", iso_plan_bubble(plan, 0), "stages",
+        stages_to_json(plan), "boundaries", boundaries_to_json(plan), "tied",
+        tied_to_json(plan));
 }
 
 iso_status_t iso_plan_to_json(const iso_plan_t *plan, json_t **json_out)

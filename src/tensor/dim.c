@@ -266,6 +266,29 @@ iso_status_t iso_dim_bind(iso_dim_t dim, const iso_binding_t *bindings,
     return dim_of_poly(&result, dim_out);
 }
 
+/* With no minus before a name, a dim is least where all names are 1: there it
+ * is the sum of its factors. */
+bool iso_dim_least(iso_dim_t dim, int64_t *least_out)
+{
+    iso_poly_t poly;
+    int64_t least = 0;
+
+    if (iso_dim_is_static(dim)) {
+        *least_out = dim.size;
+        return true;
+    }
+    bool known = poly_of_dim(dim, &poly);
+    for (int i = 0; known && i < poly.count; i++) {
+        const iso_poly_term_t *term = &poly.terms[i];
+        known = (term->degree == 0 || term->factor > 0) &&
+                !__builtin_add_overflow(least, term->factor, &least);
+    }
+    if (known) {
+        *least_out = least;
+    }
+    return known;
+}
+
 const char *iso_dim_text(iso_dim_t dim, char *buffer)
 {
     if (dim.sym != NULL) {

@@ -23,8 +23,8 @@ iso_status_t iso_npy_open(const char *path, iso_npy_t **npy_out,
 
 /*
  * Create a file at path (truncating what is there) for this dtype and shape
- * and set its full length. The caller chooses path; see output.h for writing
- * under a temporary name.
+ * and set its full length. The caller chooses path; see
+ * io/array_out.h for writing under a temporary name.
  */
 iso_status_t iso_npy_create(const char *path, const iso_tensor_t *header,
                             iso_npy_t **npy_out);

@@ -261,7 +261,7 @@ iso_status_t iso__npy_parse_header(const char *text, size_t length,
 }
 
 /* Write "(3, 4)" and its like; a header of full rank fits by far. */
-static int print_shape(const iso_tensor_t *header, char *buffer, size_t size)
+static void print_shape(const iso_tensor_t *header, char *buffer, size_t size)
 {
     int length = snprintf(buffer, size, "(");
 
@@ -269,9 +269,8 @@ static int print_shape(const iso_tensor_t *header, char *buffer, size_t size)
         length += snprintf(buffer + length, size - (size_t)length, "%s%lld",
                            i == 0 ? "" : ", ", (long long)header->dims[i]);
     }
-    length += snprintf(buffer + length, size - (size_t)length, "%s)",
-                       header->rank == 1 ? "," : "");
-    return length;
+    (void)snprintf(buffer + length, size - (size_t)length, "%s)",
+                   header->rank == 1 ? "," : "");
 }
 
 iso_status_t iso__npy_print_header(const iso_tensor_t *header, char *buffer,
@@ -284,7 +283,7 @@ iso_status_t iso__npy_print_header(const iso_tensor_t *header, char *buffer,
         return iso_fail(ISO_INVAL, "NumPy has no %s; write f32 instead",
                         iso_dtype_string(header->dtype));
     }
-    (void)print_shape(header, shape, sizeof shape);
+    print_shape(header, shape, sizeof shape);
     int length = snprintf(
         buffer + 10, ISO_NPY_HEADER_BYTES - 10,
         "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);

@@ -5,6 +5,9 @@
 
 static const int64_t limit = INT64_C(1) << 62;
 
+_Static_assert(ISO_POLY_TERMS == 8 && ISO_POLY_NAMES == 4,
+               "the texts of errors name these numbers");
+
 bool iso__poly_fits(int64_t number)
 {
     return number >= -limit && number <= limit;
@@ -96,8 +99,9 @@ bool iso__poly_add_term(iso_poly_t *poly, const iso_poly_term_t *term)
         poly->count++;
         return iso__poly_fits(term->factor);
     }
-    /* Both are within 2^62, so that the sum cannot leave 64 bits. */
-    place->factor += term->factor;
+    if (__builtin_add_overflow(place->factor, term->factor, &place->factor)) {
+        return false;
+    }
     if (place->factor == 0) {
         memmove(place, place + 1, after - sizeof *place);
         poly->count--;

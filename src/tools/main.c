@@ -44,8 +44,7 @@ static void print_help(void)
         "\n'isotome COMMAND --help' lists a command's options; man isotome "
         "has the rest.\n\n"
         "Exit codes: 0 done, 1 failure, 2 usage, 3 ranks disagree, 4 bad "
-        "input file,\n5 deadline passed or peer lost, 6 interrupted but "
-        "resumable.\n");
+        "input file.\n");
 }
 
 int iso_cmd_end(iso_status_t status)

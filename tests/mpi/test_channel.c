@@ -125,6 +125,20 @@ static void test_a_wrong_header_is_refused(void)
     }
 }
 
+/* A receiver that is given up before the work begins leaves no receive behind
+ * that takes the message of the next one. */
+static void test_an_unused_channel_takes_nothing(void)
+{
+    int rank = iso_par_rank(MPI_COMM_WORLD);
+
+    if (iso_par_size(MPI_COMM_WORLD) > 1 && rank < 2) {
+        iso_channel_t *unused = channel_to(1 - rank, rank == 1, 4);
+
+        iso_channel_destroy(&unused);
+    }
+    send_all(N_BATCHES, 4);
+}
+
 /* Any number of ranks may stop; none is left waiting. */
 static void test_everyone_may_stop_at_once(void)
 {
@@ -158,6 +172,8 @@ int main(int argc, char **argv)
         {"a receiver may fail at any message",
          test_a_receiver_may_fail_at_any_message},
         {"a wrong header is refused", test_a_wrong_header_is_refused},
+        {"an unused channel takes nothing",
+         test_an_unused_channel_takes_nothing},
         {"everyone may stop at once", test_everyone_may_stop_at_once},
         CU_TEST_INFO_NULL,
     };

@@ -13,7 +13,7 @@ mkdir out
 common=(-i x.npy -o out/y.npy)
 host=$(hostname)
 
-# apart RANKS COMMAND... : COMMAND...: the last two ranks are told the second.
+# two WORD... : WORD...: rank 0 is told the first words, ranks 1 and 2 the second.
 two() {
     local first=() second=()
     while [ "$1" != : ]; do first+=("$1"); shift; done

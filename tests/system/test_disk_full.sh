@@ -5,6 +5,7 @@
 $ISOTOME import "$data/fashion_cnn.onnx" -o net.h5 --scale 255 --mean 0.286 \
     --std 0.353 >/dev/null
 export ISOTOME
+expect 1 "standard output" bash -c '"$ISOTOME" inspect net.h5 >/dev/full'
 mkdir small
 mount -t tmpfs -o size=64k none small 2>/dev/null || {
     echo "skipped: cannot mount a small file system here"
@@ -20,4 +21,3 @@ done
 expect 1 "small/net.h5.*(No space|disk full)" "$ISOTOME" import \
     "$data/fashion_vit.onnx" -o small/net.h5
 nothing_left small
-expect 1 "standard output" bash -c '"$ISOTOME" inspect net.h5 >/dev/full'

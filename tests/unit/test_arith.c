@@ -1,4 +1,5 @@
 #include "iso_test.h"
+#include "iso_test_definition.h"
 #include "kernel/arith.h"
 
 #include <math.h>
@@ -80,13 +81,13 @@ static void test_conv_blocks(void)
 
 static float tree_of(const float *blocks, int64_t count)
 {
-    iso_tree_t tree;
+    definition_tree_t tree;
 
-    iso_tree_begin(&tree);
+    definition_tree_begin(&tree);
     for (int64_t i = 0; i < count; i++) {
-        iso_tree_push(&tree, blocks[i]);
+        definition_tree_push(&tree, blocks[i]);
     }
-    return iso_tree_finish(&tree);
+    return definition_tree_finish(&tree);
 }
 
 /* The definition, pair by pair. */
@@ -186,7 +187,7 @@ static void test_lanes(void)
 
     /* l0 + l8 rounds back to 1; l4 + l12 and all that follow meet lane 0 as
      * 1, 2 and 4 times 2^-23. */
-    CU_ASSERT_EQUAL(bits_of(iso_lanes_sum(lanes)), 0x3f800007U);
+    CU_ASSERT_EQUAL(bits_of(definition_lanes_sum(lanes)), 0x3f800007U);
     CU_ASSERT_EQUAL(lanes[0], 1.0F);
 
     float expected[8];
@@ -199,7 +200,7 @@ static void test_lanes(void)
     }
     expected[0] *= expected[2];
     expected[1] *= expected[3];
-    CU_ASSERT_EQUAL(iso_lanes_prod(product), expected[0] * expected[1]);
+    CU_ASSERT_EQUAL(definition_lanes_prod(product), expected[0] * expected[1]);
 }
 
 static void test_canonical_nan(void)

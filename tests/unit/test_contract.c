@@ -373,6 +373,33 @@ static void test_gemm(void)
     CU_ASSERT_EQUAL(iso_mem_count().blocks, before.blocks);
 }
 
+/* A sum of no products is +0; what follows it is done all the same. */
+static void test_nothing_to_sum(void)
+{
+    static const double alpha = -0.3;
+    static const double beta = -1.7;
+    const iso_mem_count_t before = iso_mem_count();
+
+    for (int i = 0; i < 40; i++) {
+        const int64_t rows = random_in(1, 30);
+        const int64_t columns = random_in(1, 70);
+        sample_t sample = {
+            .op = i % 2 == 0 ? ISO_OP_MATMUL : ISO_OP_GEMM,
+            .n_operands = 3,
+            .operands = {dims2(rows, 0), dims2(0, columns), {1, {columns}}},
+            .kind = i % 3,
+        };
+
+        if (sample.op == ISO_OP_GEMM) {
+            add_float(&sample, "alpha", &alpha);
+            add_float(&sample, "beta", &beta);
+        }
+        add_activation(&sample);
+        CU_ASSERT_TRUE(check(&sample));
+    }
+    CU_ASSERT_EQUAL(iso_mem_count().blocks, before.blocks);
+}
+
 /* Regions of several tasks, more than one packing of rows, long trees. */
 static void test_large(void)
 {
@@ -472,6 +499,26 @@ static void test_conv_transpose(void)
     check_random_convs(ISO_OP_CONV_TRANSPOSE);
 }
 
+/* Few images of one position: images are the rows, weights the wide operand,
+ * whose input channels are not neighbours. */
+static void test_conv_transpose_point(void)
+{
+    static const int64_t groups = 3;
+    const iso_mem_count_t before = iso_mem_count();
+
+    for (int64_t images = 1; images <= 5; images++) {
+        sample_t sample = {.op = ISO_OP_CONV_TRANSPOSE,
+                           .n_operands = 3,
+                           .operands = {{4, {images, 9, 1, 1}},
+                                        {4, {9, 70, 1, 1}},
+                                        {1, {70 * groups}}}};
+
+        add_ints(&sample, "groups", 1, &groups);
+        CU_ASSERT_TRUE(check(&sample));
+    }
+    CU_ASSERT_EQUAL(iso_mem_count().blocks, before.blocks);
+}
+
 /* Shapes that the random ones do not reach. */
 static void test_conv_corners(void)
 {
@@ -519,9 +566,11 @@ int main(void)
         {"inner sizes about the blocks", test_inner_sizes},
         {"random matmul", test_matmul},
         {"random gemm", test_gemm},
+        {"nothing to sum", test_nothing_to_sum},
         {"many regions", test_large},
         {"random conv", test_conv},
         {"random conv_transpose", test_conv_transpose},
+        {"conv_transpose of one position", test_conv_transpose_point},
         {"corners of conv", test_conv_corners},
         CU_TEST_INFO_NULL,
     };

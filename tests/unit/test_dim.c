@@ -155,6 +155,7 @@ static void test_overflow(void)
     bool exact = false;
 
     CU_ASSERT_EQUAL(iso_dim_add(most, iso_dim_of(1), &dim), ISO_INVAL);
+    CU_ASSERT_EQUAL(iso_dim_add(most, most, &dim), ISO_INVAL);
     CU_ASSERT_EQUAL(iso_dim_mul(most, iso_dim_of(-2), &dim), ISO_INVAL);
     CU_ASSERT_EQUAL(
         iso_dim_mul(iso_dim_of(3037000500), iso_dim_of(3037000500), &dim),
@@ -173,6 +174,30 @@ static void test_overflow(void)
     CU_ASSERT_EQUAL(dim.size, 77);
     CU_ASSERT_EQUAL(iso_dim_add(most, iso_dim_of(-1), &dim), ISO_OK);
     CU_ASSERT_EQUAL(dim.size, (INT64_C(1) << 62) - 1);
+}
+
+static void test_least(void)
+{
+    static const struct {
+        const char *text;
+        int64_t least;
+    } known[] = {
+        {"7", 7},    {"-7", -7},     {"N", 1},         {"2*N+1", 3},
+        {"N-5", -4}, {"N*T+N-2", 0}, {"3*A+2*B-5", 0},
+    };
+    static const char *const unknown[] = {"-N", "5-N", "N-T", "N*N-N"};
+    int64_t least = 77;
+
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+        CU_ASSERT_FALSE(iso_dim_least(parse(unknown[i]), &least));
+    }
+    CU_ASSERT_FALSE(iso_dim_least(
+        parse("4611686018427387904*A+4611686018427387904"), &least));
+    CU_ASSERT_EQUAL(least, 77);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        CU_ASSERT(iso_dim_least(parse(known[i].text), &least));
+        CU_ASSERT_EQUAL(least, known[i].least);
+    }
 }
 
 static void test_division(void)
@@ -379,6 +404,7 @@ int main(void)
         {"what is no dim", test_what_is_no_dim},
         {"arithmetic", test_arithmetic},
         {"overflow", test_overflow},
+        {"least", test_least},
         {"division", test_division},
         {"bind", test_bind},
         {"names", test_names},

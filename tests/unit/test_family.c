@@ -13,7 +13,7 @@
 
 static void test_every_family_has_its_text(void)
 {
-#define X(name, text, blis) \
+#define X(name, text) \
     CU_ASSERT_STRING_EQUAL(iso_family_string(ISO_FAMILY_##name), text);
     ISO_FAMILY_MAP(X)
 #undef X

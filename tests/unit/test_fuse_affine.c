@@ -230,6 +230,10 @@ static void test_scales_that_stay(void)
         (NORM_PARAMS "s = param f32[4,1,1]\nu = abs(v)\n"
                      "n = batch_norm(x, u, v, v, v)\ny = mul(n, s)\n"
                      "return y\n"),
+        /* no channels at all */
+        ("x = input f32[N,0,2]\nv = param f32[0]\ns = param f32[0,1]\n"
+         "n = batch_norm(x, v, v, v, v)\ny = mul(n, s)\nz = mul(y, s)\n"
+         "return z\n"),
         /* after an activation, or a matrix product */
         (NORM_PARAMS "s = param f32[4,1,1]\nc = conv(x, w)\nr = relu(c)\n"
                      "y = mul(r, s)\nreturn y\n"),

@@ -66,6 +66,36 @@ static void test_equal_layers(void)
     expect_split(&balance, "10", 10.0);
 }
 
+/* Equal costs that no binary number holds exactly give the even split too. */
+static void test_equal_layers_of_any_cost(void)
+{
+    const double costs_s[] = {0.1, 1.0 / 7.0, 2.3e-5, 1e-100, 3e100};
+
+    for (size_t c = 0; c < sizeof costs_s / sizeof costs_s[0]; c++) {
+        for (int n = 1; n <= 40; n++) {
+            iso_layer_cost_t layers[40];
+            iso_balance_t balance = {.n_layers = n,
+                                     .layers = layers,
+                                     .world = n < 4 ? n : 4,
+                                     .ranks = equal_ranks};
+            iso_layer_split_t even = {0};
+            iso_layer_split_t found = {0};
+
+            for (int i = 0; i < n; i++) {
+                layers[i] = (iso_layer_cost_t){.seconds = costs_s[c]};
+            }
+            CU_ASSERT_EQUAL(iso_layer_split_even(n, balance.world, &even),
+                            ISO_OK);
+            CU_ASSERT_EQUAL(iso_layer_split_balanced(&balance, &found, NULL),
+                            ISO_OK);
+            CU_ASSERT_EQUAL(iso_layer_split_digest(&even),
+                            iso_layer_split_digest(&found));
+            iso_layer_split_free(&even);
+            iso_layer_split_free(&found);
+        }
+    }
+}
+
 /* One layer that takes as long as all others stands alone. */
 static void test_one_heavy_layer(void)
 {
@@ -384,6 +414,7 @@ int main(void)
 {
     CU_TestInfo tests[] = {
         {"equal layers", test_equal_layers},
+        {"equal layers of any cost", test_equal_layers_of_any_cost},
         {"one heavy layer", test_one_heavy_layer},
         {"extras and speeds", test_extras_and_speeds},
         {"boundaries", test_boundaries},

@@ -78,6 +78,9 @@ static void test_not_a_model(void)
 
     check_refused("missing.onnx", ISO_INPUT, "No such file");
     check_refused(".", ISO_INPUT, "not a regular file");
+    CU_ASSERT_EQUAL_FATAL(mkfifo("pipe.onnx", 0600), 0);
+    check_refused("pipe.onnx", ISO_INPUT, "not a regular file");
+    (void)unlink("pipe.onnx");
     check_bytes_refused("", 0, "'bad.onnx' is empty");
     check_bytes_refused(text, sizeof text, "not an ONNX model");
     check_bytes_refused(hdf5, sizeof hdf5, "not an ONNX model");
@@ -271,6 +274,7 @@ static void test_external_refused(void)
         {"..", NULL, NULL, "expected a file in the folder"},
         {"a\\b", NULL, NULL, "expected a file in the folder"},
         {".", NULL, NULL, "is not a file"},
+        {"pipe", NULL, NULL, "is not a file"},
         {"missing.bin", NULL, NULL, "cannot open external data"},
         {"w.bin", "17", NULL, "has 80 bytes, expected 64 from byte 17 on"},
         {"w.bin", "9223372036854775807", NULL, "has 80 bytes"},
@@ -279,10 +283,12 @@ static void test_external_refused(void)
         {"w.bin", NULL, "63", "63 bytes of external data, expected 64"},
     };
 
+    CU_ASSERT_EQUAL_FATAL(mkfifo("pipe", 0600), 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         write_external(cases[i].location, cases[i].offset, cases[i].length);
         check_refused("external.onnx", ISO_INPUT, cases[i].part);
     }
+    (void)unlink("pipe");
 }
 
 /* -- memory -- */

@@ -64,6 +64,8 @@ static const form_t elementwise_forms[] = {
     {6, "in x f32 4\ny = Clip(x) min=0.0 max=6.0\nout y",
      "clip(x) max=6 min=0"},
     {6, "in x f32 4\ny = Clip(x) max=6.0\nout y", "clip(x) max=6 min=-inf"},
+    {6, "in x f16 4\ny = Clip(x) max=6.0\nout y",
+     "'x' is f16, expected one of: f32, f64"},
     {11, "in x f32 4\ninit m f32 : 6\ny = Clip(x, _, m)\nout y",
      "clip(x) max=6 min=-inf"},
     {13, "in x f32 4\nin m f32 \ny = Clip(x, m)\nout y",

@@ -281,9 +281,36 @@ static void test_micro_batch_chosen(void)
     CU_ASSERT_EQUAL(batch_chosen(small, 4, 960), 32);
     CU_ASSERT_EQUAL(batch_chosen(small, 4, 100), 4);
     CU_ASSERT_EQUAL(batch_chosen(small, 4, 3), 1);
+    CU_ASSERT_EQUAL(batch_chosen(small, 4, INT64_MAX), 64);
     CU_ASSERT_EQUAL(batch_chosen(large, 1, 0), 2);
     iso_graph_destroy(&large);
     iso_graph_destroy(&small);
+}
+
+/* Three values pass the cut, each of 2^61 bytes less a quarter: a rank's four
+ * times as many bytes of messages are more than a size_t counts. */
+static void test_messages_beyond_size(void)
+{
+    iso_graph_t *graph = test_graph();
+    iso_machine_t *machine = make_machine(2);
+    iso_plan_options_t options = {.world = 2};
+    iso_node_id_t x = test_input(graph, "x", "432345564227567616");
+    iso_node_id_t a = test_unary(graph, "a", ISO_OP_RELU, x);
+    iso_node_id_t b = test_unary(graph, "b", ISO_OP_ABS, x);
+    iso_node_id_t c = test_unary(graph, "c", ISO_OP_NEG, x);
+    iso_node_id_t ab = test_binary(graph, "ab", ISO_OP_ADD, a, b);
+    iso_node_id_t abc = test_binary(graph, "abc", ISO_OP_ADD, ab, c);
+
+    iso_graph_set_layer(graph, a, 0);
+    iso_graph_set_layer(graph, b, 0);
+    iso_graph_set_layer(graph, c, 0);
+    iso_graph_set_layer(graph, ab, 1);
+    iso_graph_set_layer(graph, abc, 1);
+    test_output(graph, "y", abc);
+    expect_refused(graph, machine, &options,
+                   "would need 16 EiB (18446744073709551615 B)");
+    iso_machine_destroy(&machine);
+    iso_graph_destroy(&graph);
 }
 
 static void test_fixed_batch(void)
@@ -504,6 +531,7 @@ int main(void)
         {"more ranks than layers", test_more_ranks_than_layers},
         {"micro-batch chosen", test_micro_batch_chosen},
         {"fixed batch", test_fixed_batch},
+        {"messages beyond size", test_messages_beyond_size},
         {"free dims", test_free_dims},
         {"time is that of a simulation", test_time_is_that_of_a_simulation},
         {"digest covers decisions", test_digest_covers_decisions},

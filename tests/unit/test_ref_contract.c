@@ -1,4 +1,5 @@
 #include "iso_test_call.h"
+#include "iso_test_definition.h"
 #include "kernel/arith.h"
 #include "kernel/ref.h"
 
@@ -26,9 +27,9 @@ static float *random_floats(uint64_t *state, int64_t count)
 /* The contraction once more, with the one-pass tree of arith.h. */
 static float dot(iso_blocks_t blocks, const float *a, const float *b)
 {
-    iso_tree_t tree;
+    definition_tree_t tree;
 
-    iso_tree_begin(&tree);
+    definition_tree_begin(&tree);
     for (int64_t i = 0; i < blocks.count; i++) {
         float sum = 0.0F;
 
@@ -36,9 +37,9 @@ static float dot(iso_blocks_t blocks, const float *a, const float *b)
              k < iso_blocks_end(&blocks, i); k++) {
             sum = fmaf(a[k], b[k], sum);
         }
-        iso_tree_push(&tree, sum);
+        definition_tree_push(&tree, sum);
     }
-    return iso_tree_finish(&tree);
+    return definition_tree_finish(&tree);
 }
 
 /* ---- matmul ---- */

@@ -1,4 +1,5 @@
 #include "iso_test_call.h"
+#include "iso_test_definition.h"
 #include "kernel/arith.h"
 #include "kernel/ref.h"
 
@@ -74,7 +75,7 @@ static void test_sum_in_lanes(void)
     TEST_F32(&call, x, 10, 100);
     CU_ASSERT_EQUAL(test_call_run(&call, iso_ref_run), ISO_OK);
     CU_ASSERT_EQUAL(bits_of(*(float *)call.output.data),
-                    bits_of(iso_lanes_sum(lanes)));
+                    bits_of(definition_lanes_sum(lanes)));
     test_call_end(&call);
 }
 

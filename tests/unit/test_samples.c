@@ -137,6 +137,14 @@ static void test_reshapes(void)
         "m = reshape(t) shape=d:2,2*N,3\ny = reshape(m) shape=d:2*N,6" END);
 }
 
+/* Sizes whose products leave 64 bits on the way to the answer. */
+static void test_large_sizes(void)
+{
+    good("x = input f32[N,1099511627776,1099511627776,0]\n"
+         "y = reshape(x) shape=d:N,0" END);
+    bad("y = input f32[4611686018427387904-N]" END);
+}
+
 static void test_no_memory(void)
 {
     iso_graph_t *graph = NULL;
@@ -157,6 +165,7 @@ int main(void)
         {"moves", test_moves},
         {"counting", test_counting},
         {"reshapes", test_reshapes},
+        {"large sizes", test_large_sizes},
         {"no memory", test_no_memory},
         CU_TEST_INFO_NULL,
     };

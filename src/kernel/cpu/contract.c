@@ -491,6 +491,8 @@ void iso__contract(const iso_cpu_t *cpu, const iso_contraction_t *c)
         return;
     }
 
+    ISO_ASSERT(c->geometry != NULL ||
+               c->wide.channel_step == c->blocks.taps * c->wide.k_step);
     if (c->geometry != NULL) {
         begin.window_bytes = iso__window_panel_bytes(
             c->geometry, cpu->isa->lanes, vectors_of(&begin));

@@ -39,7 +39,8 @@ typedef struct iso_contraction {
     int64_t image_columns; /* of one image */
     iso_operand_t narrow;
     iso_operand_t wide;
-    const iso_geometry_t *geometry; /* NULL: wide is a plain matrix */
+    const iso_geometry_t *geometry; /* NULL: wide is a plain matrix, of
+                                     * channel_step = taps k_step */
     iso_batch_t batch;
     const float *addend; /* NULL: none */
     int64_t addend_row;  /* steps; a column's is within its image */

@@ -36,18 +36,20 @@ static iso_status_t conv_of(const iso_node_t *node,
 }
 
 /* A convolution keeps its weights as (out, in, taps), a transposed one as
- * (in, out, taps); out is of one group in both. */
+ * (in, out, taps); out is of one group in both. Where a channel has one
+ * product, the next product is the next channel's. */
 static void set_weights(const conv_t *conv, bool is_transposed,
                         const iso_tensor_t *weights, iso_contraction_t *c)
 {
     const int64_t in = conv->in_channels;
     const int64_t out = conv->out_channels;
+    const int64_t channel_step = is_transposed ? out * conv->taps : conv->taps;
 
     c->narrow = (iso_operand_t){
         .data = weights->data,
         .lane_step = is_transposed ? conv->taps : in * conv->taps,
-        .channel_step = is_transposed ? out * conv->taps : conv->taps,
-        .k_step = 1,
+        .channel_step = channel_step,
+        .k_step = conv->taps == 1 ? channel_step : 1,
     };
 }
 

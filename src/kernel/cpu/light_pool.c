@@ -96,11 +96,13 @@ static void add_taps(const task_t *task, const float *x, const int64_t *out,
         }
         for (int64_t j = 0; j < task->kernel[1]; j++) {
             const int64_t h = source_of(task, 1, out[1], j);
-            const float *row = x + (d * task->in[1] + h) * task->in[2];
 
             if (h < 0 || h >= task->in[1]) {
                 continue;
             }
+
+            const float *row = x + (d * task->in[1] + h) * task->in[2];
+
             for (int64_t k = 0; k < task->kernel[2]; k++) {
                 add_tap(task, row, k, y);
             }

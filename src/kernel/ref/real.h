@@ -96,14 +96,4 @@ static inline real_t real_lanes_sum(real_lanes_t *lanes)
     return lanes->lane[0];
 }
 
-static inline real_t real_lanes_prod(real_lanes_t *lanes)
-{
-    for (int width = ISO_LANES / 2; width > 0; width /= 2) {
-        for (int i = 0; i < width; i++) {
-            lanes->lane[i] *= lanes->lane[i + width];
-        }
-    }
-    return lanes->lane[0];
-}
-
 #endif

@@ -94,8 +94,8 @@ void iso__ref_store_f64(const iso_tensor_t *tensor, int64_t index,
                         double value);
 
 /* Where output index i of an axis reads, as resize defines it: between two
- * elements, or (rest = 0) at one. The coordinate is computed in f64, clamped
- * to the operand and rounded once to f32. */
+ * elements, or (rest = 0) at one. The coordinate is computed in f64, rounded
+ * once to f32 and clamped to the operand. */
 typedef struct iso__ref_place {
     int64_t below;
     float rest; /* in [0, 1) */

@@ -169,7 +169,8 @@ static iso_status_t clip_side(iso__onnx_op_t *op, int index, iso_node_id_t *x)
                                  x);
 }
 
-/* Integers, and limits that are computed, take max, then min. */
+/* Integers, and limits that are computed, take max, then min. Before opset 11
+ * limits are attributes, not operands: always numbers. */
 static iso_status_t convert_clip(iso__onnx_op_t *op)
 {
     double limits[2] = {-(double)INFINITY, (double)INFINITY};
@@ -183,7 +184,8 @@ static iso_status_t convert_clip(iso__onnx_op_t *op)
     ISO_TRY(clip_limit(op, 1, &limits[0], &least_known));
     ISO_TRY(clip_limit(op, 2, &limits[1], &most_known));
     dtype = iso__onnx_node(op, x)->dtype;
-    if (!least_known || !most_known || !is_real(dtype)) {
+    if (iso__onnx_opset(op) >= 11 &&
+        (!least_known || !most_known || !is_real(dtype))) {
         ISO_TRY(clip_side(op, 1, &x));
         ISO_TRY(clip_side(op, 2, &x));
         return iso__onnx_bind(op, 0, x);

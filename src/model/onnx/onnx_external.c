@@ -150,7 +150,8 @@ static iso_status_t read_bytes(int fd, const char *path, const place_t *place,
 static iso_status_t read_place(const char *path, const place_t *place,
                                size_t bytes, void **data_out)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* O_NONBLOCK: a named pipe must be refused, not waited for. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     iso_status_t status;
 
     if (fd < 0) {

@@ -39,7 +39,8 @@ static iso_status_t check_size(const char *path, int fd, size_t *size_out)
 
 static iso_status_t map_file(const char *path, mapping_t *mapping_out)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* O_NONBLOCK: a named pipe must be refused, not waited for. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     iso_status_t status;
 
     if (fd < 0) {
