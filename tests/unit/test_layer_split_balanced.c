@@ -74,16 +74,17 @@ static void test_equal_layers_of_any_cost(void)
     for (size_t c = 0; c < sizeof costs_s / sizeof costs_s[0]; c++) {
         for (int n = 1; n <= 40; n++) {
             iso_layer_cost_t layers[40];
-            iso_balance_t balance = {.n_layers = n,
-                                     .layers = layers,
-                                     .world = n < 4 ? n : 4,
-                                     .ranks = equal_ranks};
             iso_layer_split_t even = {0};
             iso_layer_split_t found = {0};
 
             for (int i = 0; i < n; i++) {
                 layers[i] = (iso_layer_cost_t){.seconds = costs_s[c]};
             }
+            iso_balance_t balance = {.n_layers = n,
+                                     .layers = layers,
+                                     .world = n < 4 ? n : 4,
+                                     .ranks = equal_ranks};
+
             CU_ASSERT_EQUAL(iso_layer_split_even(n, balance.world, &even),
                             ISO_OK);
             CU_ASSERT_EQUAL(iso_layer_split_balanced(&balance, &found, NULL),
