@@ -25,6 +25,8 @@
  *   POOL      windows over the spatial dims
  *   MOVE      copies elements, computes nothing
  *   MAKE      makes integers from attributes alone
+ *   EXCHANGE  moves parts of a value between the workers of a stage; only
+ *             plans make it, a model file that has one is refused
  */
 typedef enum iso_op_class {
     ISO_OP_CLASS_LEAF,
@@ -37,7 +39,8 @@ typedef enum iso_op_class {
     ISO_OP_CLASS_NORM,
     ISO_OP_CLASS_POOL,
     ISO_OP_CLASS_MOVE,
-    ISO_OP_CLASS_MAKE
+    ISO_OP_CLASS_MAKE,
+    ISO_OP_CLASS_EXCHANGE
 } iso_op_class_t;
 
 /* X(NAME, text, least inputs, most inputs (-1: any), class)
@@ -127,7 +130,9 @@ typedef enum iso_op_class {
     X(SPACE_TO_DEPTH, "space_to_depth", 1, 1, MOVE)   /* block */            \
     X(RESIZE, "resize", 1, 1, MOVE) /* shape scales mode coordinates ... */  \
     X(DIMS, "dims", 0, 0, MAKE)     /* values: dims as i64 [n] */            \
-    X(IOTA, "iota", 0, 0, MAKE)     /* start step n: i64 [n] */
+    X(IOTA, "iota", 0, 0, MAKE)     /* start step n: i64 [n] */              \
+    /* number dtype shape: the part that this worker gets */                 \
+    X(EXCHANGE, "exchange", 0, 1, EXCHANGE)
 
 typedef enum iso_op {
 #define X(name, text, least, most, op_class) ISO_OP_##name,

@@ -108,6 +108,7 @@ static double flops_of(const iso_graph_t *graph, const iso_node_t *node)
     case ISO_OP_CLASS_LEAF:
     case ISO_OP_CLASS_MOVE:
     case ISO_OP_CLASS_MAKE:
+    case ISO_OP_CLASS_EXCHANGE:
         break;
     }
     return 0.0;

@@ -396,6 +396,9 @@ static iso_status_t read_node(reader_t *reader, const iso_json_t *node)
     if (op == ISO_OP_COUNT) {
         return iso_json_fail(node, "op '%.64s' is not known", text);
     }
+    if (iso_op_info(op)->op_class == ISO_OP_CLASS_EXCHANGE) {
+        return iso_json_fail(node, "op '%s' is made by plans only", text);
+    }
     if (iso_op_info(op)->op_class == ISO_OP_CLASS_LEAF) {
         return read_leaf(reader, node, op, name);
     }

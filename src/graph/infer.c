@@ -277,6 +277,8 @@ static iso_infer_rule_t *rule_of(iso_op_t op)
     case ISO_OP_CLASS_MOVE:
     case ISO_OP_CLASS_MAKE:
         return move_rule(op);
+    case ISO_OP_CLASS_EXCHANGE:
+        return iso__infer_exchange;
     }
     return NULL;
 }

@@ -47,6 +47,7 @@ iso_infer_rule_t iso__infer_gather;
 iso_infer_rule_t iso__infer_gather_elements;
 iso_infer_rule_t iso__infer_dims;
 iso_infer_rule_t iso__infer_iota;
+iso_infer_rule_t iso__infer_exchange;
 
 /* The index-th operand; NULL when it is not given. */
 const iso_node_t *iso__operand(const iso_infer_in_t *in, int index);

@@ -356,3 +356,21 @@ iso_status_t iso__infer_iota(const iso_infer_in_t *in, iso_value_t *value_out)
     value_out->shape.dim[0] = count;
     return ISO_OK;
 }
+
+/* What comes out is said by who put the exchange there, not inferred. */
+iso_status_t iso__infer_exchange(const iso_infer_in_t *in,
+                                 iso_value_t *value_out)
+{
+    const iso_int_rule_t number = {"number", 1, 0, INT32_MAX};
+    const iso_attr_t *attr = NULL;
+    int64_t index = 0;
+
+    ISO_TRY(iso__attr_need(in->node, number.name, &attr));
+    ISO_TRY(iso__attr_ints(in->node, &number, 0, &index));
+    ISO_TRY(iso__attr_dtype(in->node, "dtype", &value_out->dtype));
+    ISO_TRY(iso__attr_shape(in->node, "shape", &value_out->shape));
+    if (iso__operand(in, 0) == NULL) {
+        return ISO_OK;
+    }
+    return iso__need_dtype(in, 0, 1U << value_out->dtype);
+}

@@ -51,7 +51,8 @@
     X(SPACE_TO_DEPTH, "block")                                                 \
     X(RESIZE, "shape", "scales", "mode", "coordinates", "nearest")             \
     X(DIMS, "values")                                                          \
-    X(IOTA, "start", "step", "n")
+    X(IOTA, "start", "step", "n")                                              \
+    X(EXCHANGE, "number", "dtype", "shape")
 
 static const char *const none[] = {NULL};
 

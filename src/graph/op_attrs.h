@@ -71,6 +71,9 @@
  *   iota             start              dims    =0
  *                    step               ints    =1
  *                    n                  dims    required
+ *   exchange         number             ints    required, of the exchange
+ *                    dtype              text    required
+ *                    shape              dims    required
  */
 #ifndef ISO_OP_ATTRS_H
 #define ISO_OP_ATTRS_H

@@ -217,21 +217,27 @@ iso_status_t iso__attr_shape(const iso_node_t *node, const char *name,
     return ISO_OK;
 }
 
-iso_status_t iso_cast_target(const iso_node_t *node, iso_dtype_t *dtype_out)
+iso_status_t iso__attr_dtype(const iso_node_t *node, const char *name,
+                             iso_dtype_t *dtype_out)
 {
     const iso_attr_t *attr;
 
-    ISO_TRY(iso__attr_need(node, "to", &attr));
+    ISO_TRY(iso__attr_need(node, name, &attr));
     if (attr->kind != ISO_ATTR_TEXT) {
         return kind_fail(node, attr, "a text");
     }
     *dtype_out = iso_dtype_from_string(attr->value.text);
     if (*dtype_out == ISO_DTYPE_COUNT) {
         return iso__node_fail(ISO_INVAL, node,
-                              "to is '%s', expected a dtype as \"f32\"",
+                              "%s is '%s', expected a dtype as \"f32\"", name,
                               attr->value.text);
     }
     return ISO_OK;
+}
+
+iso_status_t iso_cast_target(const iso_node_t *node, iso_dtype_t *dtype_out)
+{
+    return iso__attr_dtype(node, "to", dtype_out);
 }
 
 /* ---- Axes ---- */

@@ -54,6 +54,10 @@ iso_status_t iso__attr_dim_at(const iso_node_t *node, const iso_attr_t *attr,
 iso_status_t iso__attr_shape(const iso_node_t *node, const char *name,
                              iso_shape_t *shape_out);
 
+/* A required text that is a dtype. */
+iso_status_t iso__attr_dtype(const iso_node_t *node, const char *name,
+                             iso_dtype_t *dtype_out);
+
 /* Axis in [-rank, rank) to [0, rank). */
 iso_status_t iso__axis_resolve(const iso_node_t *node, const char *name,
                                int64_t axis, int rank, int *axis_out);

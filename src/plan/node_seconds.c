@@ -1,7 +1,5 @@
 #include "plan/node_seconds.h"
 
-#include "graph/cost.h"
-
 #include <math.h>
 #include <stdbool.h>
 
@@ -27,6 +25,7 @@ static double efficiency_of(iso_op_class_t op_class)
     case ISO_OP_CLASS_LEAF:
     case ISO_OP_CLASS_MOVE:
     case ISO_OP_CLASS_MAKE:
+    case ISO_OP_CLASS_EXCHANGE:
         break;
     }
     return 0.02;
@@ -37,6 +36,19 @@ static bool is_free(const iso_node_t *node)
     return iso_node_is_leaf(node) || node->op == ISO_OP_RESHAPE;
 }
 
+double iso_cost_seconds(const iso_node_t *node, const iso_node_cost_t *cost,
+                        const iso_machine_rank_t *rank)
+{
+    double rate =
+        rank->flops_per_s * efficiency_of(iso_op_info(node->op)->op_class);
+    double bytes = (double)cost->operand_bytes + (double)cost->output_bytes;
+
+    if (is_free(node)) {
+        return 0.0;
+    }
+    return fmax(cost->flops / rate, bytes / rank->memory_bytes_per_s);
+}
+
 iso_status_t iso_node_seconds(const iso_graph_t *graph, iso_node_id_t node,
                               const iso_machine_rank_t *rank,
                               double *seconds_out)
@@ -44,15 +56,8 @@ iso_status_t iso_node_seconds(const iso_graph_t *graph, iso_node_id_t node,
     const iso_node_t *what = iso_graph_node(graph, node);
     iso_node_cost_t cost;
 
-    *seconds_out = 0.0;
-    if (is_free(what)) {
-        return ISO_OK;
-    }
     ISO_TRY(iso_node_cost_of(graph, node, &cost));
-    double rate =
-        rank->flops_per_s * efficiency_of(iso_op_info(what->op)->op_class);
-    double bytes = (double)cost.operand_bytes + (double)cost.output_bytes;
-    *seconds_out = fmax(cost.flops / rate, bytes / rank->memory_bytes_per_s);
+    *seconds_out = iso_cost_seconds(what, &cost, rank);
     return ISO_OK;
 }
 

@@ -12,6 +12,13 @@
 #include "isotome/graph.h"
 #include "isotome/machine.h"
 
+#include "graph/cost.h"
+
+/* Of an op that costs this much: a node, or a piece of it (with a share of
+ * its cost). */
+double iso_cost_seconds(const iso_node_t *node, const iso_node_cost_t *cost,
+                        const iso_machine_rank_t *rank);
+
 /* Errors: ISO_SHAPE when a dim is not bound. */
 iso_status_t iso_node_seconds(const iso_graph_t *graph, iso_node_id_t node,
                               const iso_machine_rank_t *rank,

@@ -206,6 +206,8 @@ static const infer_case_t values[] = {
      "u8[N,3,2*H,2*W]"},
     {A "y = dims() values=d:N,7,3*N", "i64[3]"},
     {A "y = iota() start=d:2 step=i:-1 n=d:N", "i64[N]"},
+    {"y = exchange() number=i:3 dtype=t:f16 shape=d:7,0", "f16[7,0]"},
+    {A "y = exchange(a) number=i:0 dtype=t:f32 shape=d:2,5", "f32[2,5]"},
 };
 
 static const infer_case_t errors[] = {
@@ -408,6 +410,10 @@ static const infer_case_t errors[] = {
     {A "y = iota() n=d:-1", "expected no dim below 0"},
     {A "y = iota() n=d:1,2", "'n' has 2 values, expected 1"},
     {A "y = iota() n=d:4611686018427387904 step=i:4", "node 'y' (iota): "},
+    {A "y = exchange(a) dtype=t:f32 shape=d:7,0", "'number' is missing"},
+    {A "y = exchange(a) number=i:-1 dtype=t:f32 shape=d:7", "number[0] is -1"},
+    {A "y = exchange(a) number=i:0 dtype=t:f99 shape=d:7", "dtype is 'f99'"},
+    {A "y = exchange(a) number=i:0 dtype=t:f16 shape=d:7", "is f32, expected"},
     /* a value that nobody can count */
     {"x = input f32[1]\n"
      "y = expand(x) shape=d:2147483648,2147483648,2147483648",
