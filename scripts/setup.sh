@@ -15,6 +15,7 @@ build_packages=(
 )
 test_packages=(
     libcunit1-dev libonnx-testdata hdf5-tools man-db # tests
+    gnuplot-nox                                      # scripts/experiments
     clang-format clang-tidy cppcheck                 # scripts/check.sh
 )
 packages=("${build_packages[@]}" "${test_packages[@]}")

@@ -6,12 +6,21 @@
  *     /graph            the graph as UTF-8 JSON (scalar string), with the
  *                       attribute digest (XXH3-64 of the bytes)
  *     /weights/<name>   one contiguous dataset each, little-endian, with the
- *                       attribute digest and, for bf16 and bool, stored_as
+ *                       attributes digest, part_digest and, for bf16 and
+ *                       bool, stored_as
  *
  * "/" in a weight's name is stored as %2F, "%" as %25, and the dots of a name
  * that is only "." or ".." as %2E. The root digest is over (name, dtype,
- * shape, digest) of all weights in name order, so that a rank checks the whole
+ * shape, digests) of all weights in name order, so that a rank checks the whole
  * from metadata and its own part from its own bytes.
+ *
+ * A slab of a weight can be read alone. Its sum (iso_digest_elements) cannot be
+ * checked alone, but the sums of slabs that cover the weight add up to its
+ * part_digest, so that ranks check together what none of them reads whole:
+ *
+ *     iso_model_read_part(model, info, axis, begin, end, data, &sum);
+ *     total = sum of all ranks, whose slabs cover the weight once
+ *     if (total != info->part_digest) ... the file is damaged
  *
  * Reading is not collective: each rank opens the file by itself. Sizes are
  * checked against the file's length before anything is allocated; external
@@ -31,6 +40,7 @@ typedef struct iso_weight_info {
     iso_shape_t shape;
     size_t bytes;
     uint64_t digest;
+    uint64_t part_digest; /* no meaning in a file of version 1 */
 } iso_weight_info_t;
 
 /* Hands out a weight's bytes when they are to be written. */
@@ -50,7 +60,8 @@ iso_status_t iso_model_write(const char *path, const iso_graph_t *graph,
                              const iso_weight_source_t *source);
 
 /*
- * Open and read all metadata: graph, and what each weight is.
+ * Open and read all metadata: graph, and what each weight is. *model_out is
+ * NULL on failure.
  *
  * Errors: ISO_INPUT for a missing, empty, truncated, foreign or damaged file,
  * another format or arithmetic version, a root digest that does not match, a
@@ -65,7 +76,8 @@ const iso_graph_t *iso_model_graph(const iso_model_t *model);
 const char *iso_model_path(const iso_model_t *model);
 const char *iso_model_producer(const iso_model_t *model);
 uint64_t iso_model_root_digest(const iso_model_t *model);
-int iso_model_weight_count(const iso_model_t *model); /* in name order */
+int iso_model_weight_count(const iso_model_t *model);
+/* In name order; one array, so that differences of pointers are indices. */
 const iso_weight_info_t *iso_model_weight(const iso_model_t *model, int index);
 
 /* NULL when there is none of this name. */
@@ -81,6 +93,29 @@ const iso_weight_info_t *iso_model_find(const iso_model_t *model,
  */
 iso_status_t iso_model_read(iso_model_t *model, const iso_weight_info_t *info,
                             void *data);
+
+/*
+ * Bytes of the slab [begin, end) of an axis.
+ *
+ * Errors: ISO_INVAL for an axis or a range that the weight does not have.
+ */
+iso_status_t iso_weight_part_bytes(const iso_weight_info_t *info, int axis,
+                                   int64_t begin, int64_t end,
+                                   size_t *bytes_out);
+
+/*
+ * Read the slab [begin, end) of an axis, dense in the row-major order of its
+ * own shape, and no other bytes. Whoever reads slabs compares their sums.
+ *
+ * data     [out]  iso_weight_part_bytes, the caller's
+ * sum_out  [out]  the slab's part of info->part_digest; 0 when it is empty
+ * Errors: ISO_INVAL as above, ISO_INPUT for a read that fails and for a file
+ * of format version 1, which has no part_digest; each names file and dataset.
+ */
+iso_status_t iso_model_read_part(iso_model_t *model,
+                                 const iso_weight_info_t *info, int axis,
+                                 int64_t begin, int64_t end, void *data,
+                                 uint64_t *sum_out);
 
 /* Bytes of weights read so far. */
 size_t iso_model_bytes_read(const iso_model_t *model);

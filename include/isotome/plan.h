@@ -29,32 +29,61 @@ typedef enum iso_split_kind {
     ISO_SPLIT_EXPLICIT, /* counts are given */
 } iso_split_kind_t;
 
+/*
+ * The ranks as a grid: stages one after the other, each of one or more
+ * workers. Widths are in rank order, as the counts of a split: the first
+ * belongs to the group of ranks that holds the last layers. Worker 0 of a
+ * stage is the lowest of its ranks; it receives, and sends on.
+ */
+typedef struct iso_grid {
+    int n_stages;
+    const int *widths; /* (n_stages) workers, each >= 1 */
+} iso_grid_t;
+
+/* How the ops of a stage with several workers are cut. */
+typedef enum iso_cut_choice {
+    ISO_CUT_CHOSEN, /* by predicted time (the default) */
+    ISO_CUT_RANDOM, /* legal, at random: to test that no cut changes a bit */
+} iso_cut_choice_t;
+
 typedef struct iso_plan_options {
     int world;           /* ranks at hand, >= 1 */
     int64_t micro_batch; /* samples; 0: chosen by the planner */
     iso_split_kind_t split_kind;
     const iso_layer_split_t *split; /* for ISO_SPLIT_EXPLICIT; borrowed */
-    bool strict;     /* more ranks than layers is an error, not idle ranks */
+    /* The grid itself (borrowed), or how many stages there are and how many
+     * workers each has; 0: not said. Nothing said: one worker each,
+     * as many stages as there are ranks or layers. */
+    iso_grid_t grid;
+    int stages;
+    int workers;
+    bool propose; /* nothing said: the fastest predicted grid of equal widths */
+    bool strict;  /* more ranks than layers is an error, not idle ranks */
     int64_t samples; /* in the whole job, for time and bubble; 0: unknown */
+    iso_cut_choice_t cuts;
+    uint64_t seed; /* for ISO_CUT_RANDOM */
 } iso_plan_options_t;
 
 /* One rank's part. Bytes are for one rank; times for one micro-batch. */
-typedef struct iso_plan_stage {
+typedef struct iso_plan_part {
     int rank;
-    int stage; /* model order: world_used - 1 - rank */
+    int stage;  /* model order */
+    int worker; /* of the stage */
     const char *host;
     iso_layer_range_t layers;
     size_t weight_bytes;     /* read from the model file, kept resident */
     size_t activation_bytes; /* the liveness plan's buffer */
     size_t scratch_bytes;    /* the largest of its kernels' needs */
-    size_t buffer_bytes;     /* message and input/output buffers */
+    size_t buffer_bytes;     /* messages, exchanges, inputs and outputs */
     size_t peak_bytes;       /* predicted resident peak of the process */
     double flops;
-    size_t receive_bytes; /* tensors in; headers are not counted */
-    size_t send_bytes;    /* tensors out */
+    size_t receive_bytes;  /* tensors from other stages; without headers */
+    size_t send_bytes;     /* tensors to other stages */
+    size_t exchange_bytes; /* sent to other workers of its stage */
     double compute_s;
+    double exchange_s; /* the same for all workers of a stage */
     double send_s;
-} iso_plan_stage_t;
+} iso_plan_part_t;
 
 typedef struct iso_plan iso_plan_t;
 
@@ -69,7 +98,10 @@ iso_status_t iso_plan_create(const iso_graph_t *graph,
 void iso_plan_destroy(iso_plan_t **plan);
 
 int iso_plan_world(const iso_plan_t *plan); /* ranks asked for */
-int iso_plan_used(const iso_plan_t *plan);  /* ranks with a stage */
+int iso_plan_used(const iso_plan_t *plan);  /* ranks with a part */
+int iso_plan_stage_count(const iso_plan_t *plan);
+int iso_plan_width(const iso_plan_t *plan, int stage); /* workers */
+int iso_plan_rank_of(const iso_plan_t *plan, int stage, int worker);
 int64_t iso_plan_micro_batch(const iso_plan_t *plan);
 
 /* Name of the free dim that the micro-batch is bound to; NULL when the model
@@ -77,7 +109,7 @@ int64_t iso_plan_micro_batch(const iso_plan_t *plan);
 const char *iso_plan_batch(const iso_plan_t *plan);
 int iso_plan_layer_count(const iso_plan_t *plan);
 const iso_layer_split_t *iso_plan_split(const iso_plan_t *plan);
-const iso_plan_stage_t *iso_plan_stage(const iso_plan_t *plan, int rank);
+const iso_plan_part_t *iso_plan_part(const iso_plan_t *plan, int rank);
 
 /* What passes between stages, at full micro-batch size, ordered by (to_stage,
  * from_stage, node): boundaries, and outputs of early stages on their way to

@@ -1,5 +1,8 @@
 #include "base/digest.h"
 
+#include "base/log.h"
+#include "base/random.h"
+
 #include <string.h>
 
 /* Shows the struct of the state, so that it can live in a value. */
@@ -67,4 +70,42 @@ uint64_t iso_digest_end(const iso_digest_t *digest)
 uint64_t iso_digest_of(const void *bytes, size_t size)
 {
     return XXH3_64bits(bytes, size);
+}
+
+/* -- sums over elements -- */
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the first bytes of an integer are its low ones");
+
+/* Inlined with a constant width, so that an element is one load and only the
+ * sum is a chain. */
+static inline uint64_t sum_elements(const unsigned char *elements, size_t width,
+                                    uint64_t first, size_t count)
+{
+    uint64_t place = (first + 1) * ISO_RANDOM_STEP;
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits = 0;
+        memcpy(&bits, elements + i * width, width);
+        sum += iso_random_mix(place + bits);
+        place += ISO_RANDOM_STEP;
+    }
+    return sum;
+}
+
+uint64_t iso_digest_elements(const void *elements, size_t width, uint64_t first,
+                             size_t count)
+{
+    ISO_ASSERT(width == 1 || width == 2 || width == 4 || width == 8);
+    switch (width) {
+    case 1:
+        return sum_elements(elements, 1, first, count);
+    case 2:
+        return sum_elements(elements, 2, first, count);
+    case 4:
+        return sum_elements(elements, 4, first, count);
+    default:
+        return sum_elements(elements, 8, first, count);
+    }
 }

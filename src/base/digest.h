@@ -9,6 +9,9 @@
  *     iso_digest_add_text(&d, name);
  *     iso_digest_add_int(&d, bytes);
  *     uint64_t value = iso_digest_end(&d);
+ *
+ * Arrays that are read in parts have another one: a sum over their elements,
+ * which the parts can be added up to, whatever the cut.
  */
 #ifndef ISO_DIGEST_H
 #define ISO_DIGEST_H
@@ -30,5 +33,18 @@ uint64_t iso_digest_end(const iso_digest_t *digest);
 
 /* XXH3-64 of one block of bytes. */
 uint64_t iso_digest_of(const void *bytes, size_t size);
+
+/*
+ * Sum modulo 2^64 over elements that lie behind each other in an array:
+ * element i of the array adds output number i (from 0) of the generator
+ * splitmix64 whose seed is the element's bits, an unsigned integer. Sums of
+ * parts that together are the array add up to its own, in any order; an
+ * element in another place gives another sum.
+ *
+ * width  [in]  bytes of an element: 1, 2, 4 or 8
+ * first  [in]  index in the array of the first one here
+ */
+uint64_t iso_digest_elements(const void *elements, size_t width, uint64_t first,
+                             size_t count);
 
 #endif

@@ -106,6 +106,21 @@ void *iso_realloc(void *block, size_t bytes)
     return moved;
 }
 
+void *iso_array_grow(void *array, int64_t count, int64_t *most, size_t size)
+{
+    const int64_t more = *most == 0 ? 8 : 2 * *most;
+    void *grown;
+
+    if (count < *most) {
+        return array;
+    }
+    grown = iso_realloc(array, (size_t)more * size);
+    if (grown != NULL) {
+        *most = more;
+    }
+    return grown;
+}
+
 char *iso_text_copy(const char *text)
 {
     size_t bytes = strlen(text) + 1;

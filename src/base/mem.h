@@ -27,6 +27,25 @@ void *iso_alloc_zeroed(size_t count, size_t size);
 /* Grow or shrink; on failure NULL is returned and block stays as it was. */
 void *iso_realloc(void *block, size_t bytes);
 
+/*
+ * Room for one more element at the end of an array, which doubles when it is
+ * full.
+ *
+ *     void *grown = iso_array_grow(list, n, &most, sizeof *list);
+ *
+ *     if (grown == NULL) {
+ *         return ISO_NOMEM;
+ *     }
+ *     list = grown;
+ *
+ * array  [in]      NULL for none yet
+ * count  [in]      elements that are in use
+ * most   [in,out]  elements there is room for; 0 for none yet
+ * Returns the array, perhaps moved; on failure NULL, and array stays as it
+ * was.
+ */
+void *iso_array_grow(void *array, int64_t count, int64_t *most, size_t size);
+
 /* Copy of a text; NULL on failure. */
 char *iso_text_copy(const char *text);
 

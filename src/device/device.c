@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "device/device_impl.h"
+#include "kernel/cpu/plain_blis.h"
 #include "kernel/features.h"
 #include "kernel/ref.h"
 
@@ -38,10 +39,31 @@ static iso_status_t run_cpu(const iso_device_t *device, const iso_node_t *node,
     return iso_cpu_run(device->cpu, node, inputs, output);
 }
 
+static iso_status_t open_control(iso_device_t *device)
+{
+    ISO_TRY(open_cpu(device));
+    if (iso_cpu_family(device->cpu) != ISO_FAMILY_SCALAR) {
+        return ISO_OK;
+    }
+    iso_cpu_destroy(&device->cpu);
+    return iso_fail(ISO_INVAL, "the kernel family 'scalar' is no BLIS: set "
+                               "ISOTOME_KERNELS to another one");
+}
+
+static iso_status_t run_control(const iso_device_t *device,
+                                const iso_node_t *node,
+                                const iso_tensor_t *const *inputs,
+                                const iso_tensor_t *output)
+{
+    return iso_plain_blis_run(device->cpu, node, inputs, output);
+}
+
 static const iso_device_kind_t kinds[] = {
     {"ref", open_ref, run_ref},
     {"cpu", open_cpu, run_cpu},
 };
+
+static const iso_device_kind_t control = {"control", open_control, run_control};
 
 static const iso_device_kind_t *find_kind(const char *name)
 {
@@ -53,21 +75,17 @@ static const iso_device_kind_t *find_kind(const char *name)
     return NULL;
 }
 
-iso_status_t iso_device_open(const char *name, int threads,
-                             iso_device_t **device_out)
+static iso_status_t open_kind(const iso_device_kind_t *kind, int threads,
+                              iso_device_t **device_out)
 {
     const iso_features_t features = iso_features_of_cpu();
-    const iso_device_kind_t *kind = find_kind(name);
     iso_device_t *device;
     iso_status_t status;
 
-    if (kind == NULL) {
-        return iso_fail(ISO_INVAL, "no device '%s'; there are: ref, cpu", name);
-    }
     if (threads < 1) {
         return iso_fail(ISO_INVAL,
-                        "device '%s': %d threads, expected at least 1", name,
-                        threads);
+                        "device '%s': %d threads, expected at least 1",
+                        kind->name, threads);
     }
     ISO_TRY(iso_features_check(&features));
     device = iso_alloc_zeroed(1, sizeof *device);
@@ -83,6 +101,22 @@ iso_status_t iso_device_open(const char *name, int threads,
     }
     *device_out = device;
     return ISO_OK;
+}
+
+iso_status_t iso_device_open(const char *name, int threads,
+                             iso_device_t **device_out)
+{
+    const iso_device_kind_t *kind = find_kind(name);
+
+    if (kind == NULL) {
+        return iso_fail(ISO_INVAL, "no device '%s'; there are: ref, cpu", name);
+    }
+    return open_kind(kind, threads, device_out);
+}
+
+iso_status_t iso_device_open_control(int threads, iso_device_t **device_out)
+{
+    return open_kind(&control, threads, device_out);
 }
 
 void iso_device_close(iso_device_t **device)

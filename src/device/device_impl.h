@@ -19,7 +19,7 @@ typedef struct iso_device_kind {
 struct iso_device {
     const iso_device_kind_t *kind;
     int threads;
-    iso_cpu_t *cpu; /* NULL but for "cpu" */
+    iso_cpu_t *cpu; /* NULL for "ref" */
     char text[ISO_DEVICE_TEXT_BYTES];
 };
 

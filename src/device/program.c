@@ -3,17 +3,21 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "device/device_impl.h"
+#include "graph/param.h"
 #include "kernel/ref.h"
 #include "plan/memory_plan.h"
 
 #include <stdint.h>
 
+enum { COMPUTED = -1, LEAST_ALIGNMENT = 4 };
+
 /*
- * One step for each node that computes something. A value is a view for each
- * node; those of leaves point where the caller bound them, aliases follow.
+ * One step for each node that makes a value. A value is a view for each node;
+ * those of leaves point where the caller bound them, aliases follow.
  */
 typedef struct step {
     iso_node_id_t node;
+    int exchange;                /* number of the exchange, or COMPUTED */
     const iso_tensor_t **inputs; /* (n_inputs) */
 } step_t;
 
@@ -28,6 +32,13 @@ struct iso_program {
     char *buffer;
     void *own_buffer; /* NULL when lent */
     bool is_bound;    /* every leaf, and aliases are up to date */
+
+    int32_t next;         /* step to run */
+    const step_t *paused; /* exchange under way, or NULL */
+    bool failed;          /* since begin */
+    bool skips;           /* computes nothing until begin */
+    iso_program_observer_t *observer;
+    void *observer_arg;
 };
 
 iso_status_t iso_program_buffer_bytes(const iso_graph_t *graph,
@@ -94,6 +105,11 @@ static bool is_step(const iso_program_t *program, iso_node_id_t id)
            program->plan.alias[id] == ISO_NO_NODE;
 }
 
+static bool is_exchange(const iso_node_t *node)
+{
+    return iso_op_info(node->op)->op_class == ISO_OP_CLASS_EXCHANGE;
+}
+
 static iso_status_t check_step(const iso_program_t *program,
                                const iso_node_t *node)
 {
@@ -109,6 +125,26 @@ static iso_status_t check_step(const iso_program_t *program,
                         node->name, program->device->kind->name,
                         iso_op_string(node->op), iso_dtype_string(dtype));
     }
+    return ISO_OK;
+}
+
+static iso_status_t make_step(const iso_program_t *program, iso_node_id_t id,
+                              const iso_tensor_t **inputs, step_t *step_out)
+{
+    const iso_node_t *node = iso_graph_node(program->graph, id);
+    int64_t number = COMPUTED;
+
+    if (is_exchange(node)) {
+        ISO_TRY(iso_attr_int(node, "number", 0, &number));
+    } else {
+        ISO_TRY(check_step(program, node));
+    }
+    for (int i = 0; i < node->n_inputs; i++) {
+        const iso_node_id_t input = node->inputs[i];
+
+        inputs[i] = input == ISO_NO_NODE ? NULL : &program->values[input];
+    }
+    *step_out = (step_t){id, (int)number, inputs};
     return ISO_OK;
 }
 
@@ -130,18 +166,13 @@ static iso_status_t make_steps(iso_program_t *program)
     const iso_tensor_t **inputs = program->inputs;
 
     for (iso_node_id_t id = 0; id < n; id++) {
-        const iso_node_t *node = iso_graph_node(graph, id);
-
         if (!is_step(program, id)) {
             continue;
         }
-        ISO_TRY(check_step(program, node));
-        program->steps[program->n_steps++] = (step_t){id, inputs};
-        for (int i = 0; i < node->n_inputs; i++) {
-            const iso_node_id_t input = node->inputs[i];
-
-            *inputs++ = input == ISO_NO_NODE ? NULL : &program->values[input];
-        }
+        ISO_TRY(
+            make_step(program, id, inputs, &program->steps[program->n_steps]));
+        inputs += iso_graph_node(graph, id)->n_inputs;
+        program->n_steps++;
     }
     return ISO_OK;
 }
@@ -199,14 +230,32 @@ static bool is_bindable(const iso_node_t *node)
     return node->op == ISO_OP_INPUT || node->op == ISO_OP_PARAM;
 }
 
+static size_t alignment_of(const iso_node_t *node)
+{
+    const size_t bytes = iso_dtype_bytes(node->dtype);
+
+    return bytes > LEAST_ALIGNMENT ? bytes : LEAST_ALIGNMENT;
+}
+
 void iso_program_bind_node(iso_program_t *program, iso_node_id_t node,
                            const void *data)
 {
     ISO_ASSERT(node >= 0 && node < iso_graph_node_count(program->graph));
-    ISO_ASSERT(is_bindable(iso_graph_node(program->graph, node)));
-    ISO_ASSERT((uintptr_t)data % 4 == 0);
+
+    const iso_node_t *leaf = iso_graph_node(program->graph, node);
+
+    ISO_ASSERT(is_bindable(leaf));
+    ISO_ASSERT((uintptr_t)data % alignment_of(leaf) == 0);
     program->values[node].data = (void *)data;
     program->is_bound = false;
+}
+
+const iso_tensor_t *iso_program_leaf(const iso_program_t *program,
+                                     iso_node_id_t node)
+{
+    ISO_ASSERT(node >= 0 && node < iso_graph_node_count(program->graph));
+    ISO_ASSERT(is_bindable(iso_graph_node(program->graph, node)));
+    return &program->values[node];
 }
 
 iso_status_t iso_program_bind(iso_program_t *program, const char *name,
@@ -217,6 +266,15 @@ iso_status_t iso_program_bind(iso_program_t *program, const char *name,
     if (node == ISO_NO_NODE ||
         !is_bindable(iso_graph_node(program->graph, node))) {
         return iso_fail(ISO_INVAL, "no input or param '%s' to bind", name);
+    }
+
+    const size_t alignment = alignment_of(iso_graph_node(program->graph, node));
+
+    if ((uintptr_t)data % alignment != 0) {
+        return iso_fail(ISO_INVAL,
+                        "data bound to '%s' is at address %p, expected a "
+                        "multiple of %zu",
+                        name, data, alignment);
     }
     iso_program_bind_node(program, node, data);
     return ISO_OK;
@@ -247,17 +305,112 @@ static iso_status_t finish_binding(iso_program_t *program)
 
 /* ---- Running ---- */
 
-iso_status_t iso_program_run(iso_program_t *program)
+iso_status_t iso_program_begin(iso_program_t *program)
 {
     if (!program->is_bound) {
         ISO_TRY(finish_binding(program));
     }
-    for (int32_t i = 0; i < program->n_steps; i++) {
-        const step_t *step = &program->steps[i];
+    program->next = 0;
+    program->paused = NULL;
+    program->failed = false;
+    program->skips = false;
+    return ISO_OK;
+}
 
-        ISO_TRY(program->device->kind->run(
-            program->device, iso_graph_node(program->graph, step->node),
-            step->inputs, &program->values[step->node]));
+void iso_program_skip(iso_program_t *program)
+{
+    program->skips = true;
+}
+
+void iso_program_observe(iso_program_t *program,
+                         iso_program_observer_t *observer, void *arg)
+{
+    program->observer = observer;
+    program->observer_arg = arg;
+}
+
+/* The step's value is there. */
+static iso_status_t finish_step(const iso_program_t *program,
+                                const step_t *step)
+{
+    if (program->observer == NULL || program->skips) {
+        return ISO_OK;
+    }
+    return program->observer(program->observer_arg, step->node,
+                             &program->values[step->node]);
+}
+
+static iso_status_t compute_step(const iso_program_t *program,
+                                 const step_t *step)
+{
+    if (program->skips) {
+        return ISO_OK;
+    }
+    ISO_TRY(program->device->kind->run(
+        program->device, iso_graph_node(program->graph, step->node),
+        step->inputs, &program->values[step->node]));
+    return finish_step(program, step);
+}
+
+/* To the next exchange: program->paused, NULL at the end. */
+static iso_status_t run_steps(iso_program_t *program)
+{
+    const step_t *step = program->paused;
+
+    program->paused = NULL;
+    if (step != NULL) {
+        ISO_TRY(finish_step(program, step));
+    }
+    while (program->next < program->n_steps) {
+        step = &program->steps[program->next++];
+        if (step->exchange != COMPUTED) {
+            program->paused = step;
+            return ISO_OK;
+        }
+        ISO_TRY(compute_step(program, step));
+    }
+    return ISO_OK;
+}
+
+static iso_pause_t pause_at(const iso_program_t *program, const step_t *step)
+{
+    if (step == NULL) {
+        return (iso_pause_t){.node = ISO_NO_NODE};
+    }
+
+    const int n_inputs = iso_graph_node(program->graph, step->node)->n_inputs;
+
+    return (iso_pause_t){.node = step->node,
+                         .number = step->exchange,
+                         .input = n_inputs > 0 ? step->inputs[0] : NULL,
+                         .output = &program->values[step->node]};
+}
+
+iso_status_t iso_program_advance(iso_program_t *program, iso_pause_t *pause_out)
+{
+    iso_status_t status;
+
+    ISO_ASSERT(program->is_bound);
+    ISO_ASSERT(!program->failed || program->skips);
+    status = run_steps(program);
+    program->failed = program->failed || status != ISO_OK;
+    if (status == ISO_OK) {
+        *pause_out = pause_at(program, program->paused);
+    }
+    return status;
+}
+
+iso_status_t iso_program_run(iso_program_t *program)
+{
+    iso_pause_t pause;
+
+    ISO_TRY(iso_program_begin(program));
+    ISO_TRY(iso_program_advance(program, &pause));
+    if (pause.node != ISO_NO_NODE) {
+        return iso_fail(ISO_INVAL,
+                        "node '%s' is an exchange between workers; run this "
+                        "program from exchange to exchange",
+                        iso_graph_node(program->graph, pause.node)->name);
     }
     return ISO_OK;
 }

@@ -4,6 +4,8 @@
 
 #include "base/digest.h"
 #include "base/mem.h"
+#include "base/text.h"
+#include "exec/job_machine.h"
 #include "kernel/arith.h"
 #include "par/fields.h"
 #include "par/par.h"
@@ -11,62 +13,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-/* A rank's host and the memory it may use; plain bytes, gathered. */
-typedef struct seat {
-    char host[MPI_MAX_PROCESSOR_NAME];
-    uint64_t memory_bytes;
-} seat_t;
-
-/* Memory of the host shared out among the ranks on it. Collective. */
-static seat_t seat_of_this_rank(MPI_Comm comm)
-{
-    seat_t seat;
-    MPI_Comm node = MPI_COMM_NULL;
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page_bytes = sysconf(_SC_PAGESIZE);
-
-    memset(&seat, 0, sizeof seat);
-    (void)snprintf(seat.host, sizeof seat.host, "%s", iso_par_host());
-    ISO_CHECK_MPI(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0,
-                                      MPI_INFO_NULL, &node));
-    if (pages > 0 && page_bytes > 0) {
-        seat.memory_bytes = (uint64_t)pages * (uint64_t)page_bytes /
-                            (uint64_t)iso_par_size(node);
-    }
-    ISO_CHECK_MPI(MPI_Comm_free(&node));
-    return seat;
-}
-
-/* Default figures with the hosts and memory of this job. Collective. */
-static iso_status_t describe_job(MPI_Comm comm, iso_machine_t **machine_out)
-{
-    int size = iso_par_size(comm);
-    seat_t mine = seat_of_this_rank(comm);
-    seat_t *seats = iso_alloc_zeroed((size_t)size, sizeof *seats);
-    iso_status_t status =
-        iso_par_agree(seats != NULL ? ISO_OK : ISO_NOMEM, comm);
-
-    if (status != ISO_OK || seats == NULL) {
-        iso_free(seats);
-        return status;
-    }
-    ISO_CHECK_MPI(MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, seats,
-                                (int)sizeof mine, MPI_BYTE, comm));
-    status = iso_machine_default(size, 0, 0, machine_out);
-    for (int rank = 0; status == ISO_OK && rank < size; rank++) {
-        iso_machine_rank_t facts = *iso_machine_rank(*machine_out, rank);
-
-        facts.host = seats[rank].host;
-        if (seats[rank].memory_bytes > 0) {
-            facts.memory_bytes = (size_t)seats[rank].memory_bytes;
-        }
-        status = iso_machine_set_rank(*machine_out, rank, &facts);
-    }
-    iso_free(seats);
-    return iso_par_agree(status, comm);
-}
 
 /* This rank's plan; a machine file takes the place of this job's figures. Not
  * collective. */
@@ -101,6 +47,22 @@ static iso_status_t plan_alone(const iso_run_options_t *options, int size,
     return ISO_OK;
 }
 
+/* What plans may differ in; digests differ in any case, and come first: a
+ * text that is too long is cut. */
+static void add_plan_text(const iso_plan_t *plan, const char *split,
+                          iso_text_t *text)
+{
+    int n_stages = iso_plan_stage_count(plan);
+
+    iso_text_add(text, "digest %016" PRIx64 ", micro-batch %" PRId64 ", grid ",
+                 iso_plan_digest(plan), iso_plan_micro_batch(plan));
+    for (int group = 0; group < n_stages; group++) {
+        iso_text_add(text, "%s%d", group == 0 ? "" : ",",
+                     iso_plan_width(plan, n_stages - 1 - group));
+    }
+    iso_text_add(text, ", split %s", split);
+}
+
 enum { N_FIELDS = 6 };
 
 /* reason  [in]  why there is no plan, when there is none */
@@ -111,6 +73,7 @@ static iso_status_t compare(const iso_job_plan_t *job, const char *reason,
     char none[ISO_FIELD_TEXT_BYTES];
     char plan_text[ISO_FIELD_TEXT_BYTES];
     char *split = NULL;
+    iso_text_t text = {0};
     uint64_t plan_digest = 0;
     uint64_t split_digest = 0;
 
@@ -121,9 +84,10 @@ static iso_status_t compare(const iso_job_plan_t *job, const char *reason,
         split = iso_layer_split_text(iso_plan_split(job->plan));
         split_digest = iso_layer_split_digest(iso_plan_split(job->plan));
         plan_digest = iso_plan_digest(job->plan);
-        (void)snprintf(
-            plan_text, sizeof plan_text, "split %s, micro-batch %" PRId64,
-            split != NULL ? split : "?", iso_plan_micro_batch(job->plan));
+        add_plan_text(job->plan, split != NULL ? split : "?", &text);
+        (void)snprintf(plan_text, sizeof plan_text, "%s",
+                       text.status == ISO_OK ? text.data : "?");
+        iso_text_free(&text);
     }
     const iso_field_t fields[N_FIELDS] = {
         {"the program's build", iso_digest_of(ISO_BUILD, sizeof ISO_BUILD),
@@ -158,7 +122,7 @@ iso_status_t iso_job_plan_agree(const iso_run_options_t *options, MPI_Comm comm,
         return planned;
     }
     /* Also with a machine file: not every rank may have been given one. */
-    ISO_TRY(describe_job(comm, &job->machine));
+    ISO_TRY(iso_job_machine(comm, &job->machine));
     planned = plan_alone(options, iso_par_size(comm), job);
     if (planned != ISO_OK) {
         (void)snprintf(text, sizeof text, "%s", iso_error_text());

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "par/par.h"
+#include "plan/plan_local.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,10 +34,43 @@ iso_status_t iso_report_gather(const iso_report_rank_t *mine, MPI_Comm comm,
     return ISO_OK;
 }
 
+iso_status_t iso_report_sum_exchanges(const iso_plan_t *plan, double *bytes,
+                                      int64_t full_batches, MPI_Comm comm,
+                                      iso_report_t *report)
+{
+    int count = iso_plan_exchange_count(plan);
+    iso_report_exchange_t *list = iso_alloc_zeroed((size_t)count, sizeof *list);
+    iso_status_t status =
+        iso_par_agree(list == NULL ? ISO_NOMEM : ISO_OK, comm);
+
+    if (status != ISO_OK || list == NULL) {
+        iso_free(list);
+        return status;
+    }
+    ISO_CHECK_MPI(
+        MPI_Allreduce(MPI_IN_PLACE, bytes, count, MPI_DOUBLE, MPI_SUM, comm));
+    for (int i = 0; i < count; i++) {
+        const iso_plan_exchange_t *planned = iso_plan_exchange(plan, i);
+
+        list[i] = (iso_report_exchange_t){
+            .stage = planned->stage,
+            .value = planned->value,
+            .kind = iso_exchange_kind_string(planned->kind),
+            .bytes = bytes[i],
+            .planned_bytes = (double)planned->bytes * (double)full_batches,
+        };
+    }
+    report->exchanges = list;
+    report->n_exchanges = count;
+    return ISO_OK;
+}
+
 void iso_report_free(iso_report_t *report)
 {
     iso_free(report->ranks);
+    iso_free(report->exchanges);
     report->ranks = NULL;
+    report->exchanges = NULL;
 }
 
 /* The pipeline's time: from its start to the end of the last rank. */
@@ -73,11 +107,12 @@ static void add_rank(const iso_report_rank_t *rank, int number,
                      rank->host);
         return;
     }
-    iso_text_add(cells, "%d\t%d\t%.*s", number, rank->stage,
+    iso_text_add(cells, "%d\t%d.%d\t%.*s", number, rank->stage, rank->worker,
                  ISO_TABLE_HOST_LENGTH, rank->host);
-    iso_text_add(cells, "\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f", times->load_s,
-                 times->read_s, times->receive_s, times->compute_s,
-                 times->send_s, times->write_s);
+    iso_text_add(cells, "\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f",
+                 times->load_s, times->read_s, times->receive_s,
+                 times->compute_s, times->exchange_s, times->send_s,
+                 times->write_s);
     add_of_planned(rank->read_bytes, rank->planned_read_bytes, cells);
     add_of_planned(rank->peak_bytes, rank->planned_peak_bytes, cells);
     iso_text_add(cells, "\n");
@@ -88,14 +123,36 @@ static void add_table(const iso_report_t *report, iso_text_t *text)
     iso_text_t cells = {0};
 
     iso_text_add(&cells, "rank\tstage\thost\tload\tread\treceive\tcompute\t"
-                         "send\twrite\tweights read\tpeak memory\n");
+                         "exchange\tsend\twrite\tweights read\tpeak memory\n");
     for (int rank = 0; rank < report->size; rank++) {
         add_rank(&report->ranks[rank], rank, &cells);
     }
     iso_text_add(text, "where the time went (seconds), and measured of "
                        "planned bytes:\n");
-    iso_table_add(text, "rrlrrrrrrrr", &cells);
+    iso_table_add(text, "rrlrrrrrrrrr", &cells);
     iso_text_free(&cells);
+}
+
+static void add_exchanges(const iso_report_t *report, iso_text_t *text)
+{
+    char measured[ISO_TEXT_NUMBER_BYTES];
+    char planned[ISO_TEXT_NUMBER_BYTES];
+    double bytes = 0.0;
+    double planned_bytes = 0.0;
+
+    for (int i = 0; i < report->n_exchanges; i++) {
+        bytes += report->exchanges[i].bytes;
+        planned_bytes += report->exchanges[i].planned_bytes;
+    }
+    if (report->n_exchanges > 0) {
+        iso_text_add(text,
+                     "%d %s in each micro-batch: %s of %s planned sent between "
+                     "workers\n",
+                     report->n_exchanges,
+                     report->n_exchanges == 1 ? "exchange" : "exchanges",
+                     iso_text_bytes((size_t)bytes, measured),
+                     iso_text_bytes((size_t)planned_bytes, planned));
+    }
 }
 
 iso_status_t iso_report_print(const iso_report_t *report, FILE *file)
@@ -106,6 +163,7 @@ iso_status_t iso_report_print(const iso_report_t *report, FILE *file)
     char planned[ISO_TEXT_NUMBER_BYTES];
 
     add_table(report, &text);
+    add_exchanges(report, &text);
     iso_text_add(&text,
                  "%" PRId64 " samples in micro-batches of %" PRId64
                  " took %s (predicted %s), %.1f samples/s on %s\n",
@@ -127,13 +185,15 @@ static json_t *rank_json(const iso_report_rank_t *rank, int number)
     const iso_times_t *times = &rank->times;
 
     return json_pack(
-        "{s:i, s:i, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
-        "s:f, s:f, s:f}",
-        "rank", number, "stage", rank->stage, "host", rank->host, "device",
-        rank->device, "load_s", times->load_s, "read_s", times->read_s,
-        "receive_s", times->receive_s, "compute_s", times->compute_s, "send_s",
+        "{s:i, s:i, s:i, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
+        "s:f, s:f, s:f, s:f, s:f, s:f}",
+        "rank", number, "stage", rank->stage, "worker", rank->worker, "host",
+        rank->host, "device", rank->device, "load_s", times->load_s, "read_s",
+        times->read_s, "receive_s", times->receive_s, "compute_s",
+        times->compute_s, "exchange_s", times->exchange_s, "send_s",
         times->send_s, "write_s", times->write_s, "total_s", times->total_s,
-        "sent_bytes", rank->sent_bytes, "weight_bytes_read", rank->read_bytes,
+        "sent_bytes", rank->sent_bytes, "exchanged_bytes",
+        rank->exchanged_bytes, "weight_bytes_read", rank->read_bytes,
         "weight_bytes_planned", rank->planned_read_bytes, "peak_bytes",
         rank->peak_bytes, "peak_bytes_planned", rank->planned_peak_bytes);
 }
@@ -153,13 +213,35 @@ static json_t *ranks_json(const iso_report_t *report)
     return ranks;
 }
 
+/* NULL when memory runs out. */
+static json_t *exchanges_json(const iso_report_t *report)
+{
+    json_t *exchanges = json_array();
+
+    for (int i = 0; i < report->n_exchanges; i++) {
+        const iso_report_exchange_t *one = &report->exchanges[i];
+
+        if (json_array_append_new(
+                exchanges,
+                json_pack("{s:i, s:s, s:s, s:f, s:f}", "stage", one->stage,
+                          "value", one->value, "kind", one->kind, "bytes",
+                          one->bytes, "bytes_planned", one->planned_bytes)) !=
+            0) {
+            json_decref(exchanges);
+            return NULL;
+        }
+    }
+    return exchanges;
+}
+
 static json_t *report_json(const iso_report_t *report)
 {
-    return json_pack("{s:s, s:I, s:I, s:f, s:f, s:o}", "format",
+    return json_pack("{s:s, s:I, s:I, s:f, s:f, s:o, s:o}", "format",
                      "isotome-report", "samples", (json_int_t)report->samples,
                      "micro_batch", (json_int_t)report->micro_batch, "seconds",
                      whole_s(report), "seconds_planned", report->planned_s,
-                     "ranks", ranks_json(report));
+                     "ranks", ranks_json(report), "exchanges",
+                     exchanges_json(report));
 }
 
 iso_status_t iso_report_write(const iso_report_t *report, iso_draft_t *draft)

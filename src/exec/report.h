@@ -21,17 +21,31 @@ typedef struct iso_report_rank {
     char host[ISO_REPORT_TEXT_BYTES];
     char device[ISO_REPORT_TEXT_BYTES];
     int stage; /* -1: idle */
+    int worker;
     iso_times_t times;
-    double sent_bytes; /* in messages, whole job */
-    double read_bytes; /* of weights */
+    double sent_bytes;      /* in messages, whole job */
+    double exchanged_bytes; /* sent to workers of the stage, whole job */
+    double read_bytes;      /* of weights */
     double planned_read_bytes;
     double peak_bytes; /* resident */
     double planned_peak_bytes;
 } iso_report_rank_t;
 
+/* What the workers of a stage sent each other in one exchange, in all full
+ * micro-batches. */
+typedef struct iso_report_exchange {
+    int stage;
+    const char *value; /* borrowed from the plan */
+    const char *kind;
+    double bytes;
+    double planned_bytes;
+} iso_report_exchange_t;
+
 typedef struct iso_report {
     int size;                 /* ranks */
     iso_report_rank_t *ranks; /* (size), at rank 0; else NULL */
+    int n_exchanges;
+    iso_report_exchange_t *exchanges; /* (n_exchanges), as the plan's */
     int64_t samples;
     int64_t micro_batch;
     double planned_s; /* predicted for the job */
@@ -40,6 +54,18 @@ typedef struct iso_report {
 /* Collective over comm: gather to rank 0. Errors: ISO_NOMEM. */
 iso_status_t iso_report_gather(const iso_report_rank_t *mine, MPI_Comm comm,
                                iso_report_t *report);
+
+/*
+ * Collective over comm: sum up what was exchanged, to rank 0.
+ *
+ * bytes         [in]  (exchanges of the plan) sent by this rank in all full
+ *                     micro-batches; overwritten
+ * full_batches  [in]  how many of these there were, of the plan's size
+ * Errors: ISO_NOMEM.
+ */
+iso_status_t iso_report_sum_exchanges(const iso_plan_t *plan, double *bytes,
+                                      int64_t full_batches, MPI_Comm comm,
+                                      iso_report_t *report);
 void iso_report_free(iso_report_t *report);
 
 /*

@@ -8,9 +8,11 @@
 #include "exec/job_plan.h"
 #include "exec/overwrite.h"
 #include "exec/report.h"
+#include "exec/watch.h"
 #include "exec/worker.h"
 #include "par/fields.h"
 #include "par/par.h"
+#include "plan/plan_local.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 /* What one rank holds of a job, in the order it is made. */
 typedef struct job {
     const iso_run_options_t *options;
+    const iso_watch_t *watch; /* NULL: nobody watches */
     MPI_Comm comm;
     int rank;
     iso_job_plan_t plan;
@@ -26,7 +29,9 @@ typedef struct job {
     iso_deliver_t *deliver; /* at rank 0, as is the report */
     iso_draft_t *report;    /* NULL: none is wanted */
     iso_partition_t *partitions[ISO_FORM_COUNT];
+    iso_plan_local_t locals[ISO_FORM_COUNT];
     iso_forms_t forms;
+    MPI_Comm team; /* the workers of this rank's stage */
     iso_device_t *device;
     iso_load_t *load;
     iso_worker_t *worker;
@@ -41,7 +46,7 @@ static bool is_idle(const job_t *job)
 
 static int stage_of(const job_t *job)
 {
-    return is_idle(job) ? -1 : iso_plan_used(job->plan.plan) - 1 - job->rank;
+    return is_idle(job) ? -1 : iso_plan_part(job->plan.plan, job->rank)->stage;
 }
 
 /* Every rank with a stage opens every input: the first to read it, all to see
@@ -110,6 +115,8 @@ static iso_status_t cut(job_t *job)
                                    job->batches.size[form],
                                    &job->partitions[form]));
         job->forms.partition[form] = job->partitions[form];
+        ISO_TRY(iso_plan_local_create(job->plan.plan, job->partitions[form],
+                                      job->rank, &job->locals[form]));
     }
     return ISO_OK;
 }
@@ -121,10 +128,12 @@ static iso_status_t load(job_t *job)
                             &job->device));
     double begin_s = iso_clock_s();
 
-    ISO_TRY(iso_load_stage(
-        job->plan.model,
-        iso_partition_stage(job->partitions[ISO_FORM_FULL], stage_of(job)),
-        &job->load));
+    const iso_local_t *const locals[ISO_FORM_COUNT] = {
+        [ISO_FORM_FULL] = job->locals[ISO_FORM_FULL].local,
+        [ISO_FORM_TAIL] = job->locals[ISO_FORM_TAIL].local,
+    };
+
+    ISO_TRY(iso_load_parts(job->plan.model, locals, &job->load));
     job->times.load_s = iso_clock_s() - begin_s;
     return ISO_OK;
 }
@@ -151,16 +160,21 @@ static iso_status_t open_outputs(job_t *job)
 static iso_status_t make_worker(job_t *job)
 {
     iso_worker_spec_t spec = {
+        .plan = job->plan.plan,
         .forms = &job->forms,
         .stage = stage_of(job),
-        .n_stages = iso_plan_used(job->plan.plan),
+        .team = job->team,
         .batches = job->batches,
         .device = job->device,
         .load = job->load,
         .feed = job->feed,
         .deliver = job->deliver,
+        .watch = job->watch,
     };
 
+    for (int form = 0; form < ISO_FORM_COUNT; form++) {
+        spec.local[form] = job->locals[form].local;
+    }
     if (job->rank == 0 && job->options->progress) {
         iso_progress_begin(&job->progress, job->batches.samples);
         spec.progress = &job->progress;
@@ -177,8 +191,15 @@ static iso_status_t reserve(job_t *job)
         status = open_outputs(job);
     }
     ISO_TRY(iso_par_agree(status, job->comm));
+    ISO_CHECK_MPI(MPI_Comm_split(job->comm,
+                                 is_idle(job) ? MPI_UNDEFINED : stage_of(job),
+                                 job->rank, &job->team));
     if (!is_idle(job)) {
         status = load(job);
+    }
+    ISO_TRY(iso_par_agree(status, job->comm));
+    if (!is_idle(job)) {
+        status = iso_load_verify(job->load, job->team);
     }
     ISO_TRY(iso_par_agree(status, job->comm));
     if (!is_idle(job)) {
@@ -214,16 +235,57 @@ static void fill_report(const job_t *job, iso_report_rank_t *mine)
     if (is_idle(job)) {
         return;
     }
-    const iso_plan_stage_t *planned = iso_plan_stage(job->plan.plan, job->rank);
+    const iso_plan_part_t *planned = iso_plan_part(job->plan.plan, job->rank);
 
     (void)snprintf(mine->device, sizeof mine->device, "%s",
                    iso_device_text(job->device));
     mine->times = job->times;
+    mine->worker = planned->worker;
     mine->sent_bytes = iso_worker_sent_bytes(job->worker);
-    mine->read_bytes = (double)iso_model_bytes_read(job->plan.model);
+    mine->exchanged_bytes = iso_worker_exchanged_bytes(job->worker);
+    mine->read_bytes = (double)(iso_model_bytes_read(job->plan.model) -
+                                iso_load_check_bytes(job->load));
     mine->planned_read_bytes = (double)planned->weight_bytes;
     mine->peak_bytes = (double)iso_mem_process_peak_bytes();
     mine->planned_peak_bytes = (double)planned->peak_bytes;
+}
+
+/* What this rank sent in each exchange of the plan, in full micro-batches. */
+static void fill_exchanges(const job_t *job, double *bytes)
+{
+    const iso_plan_t *plan = job->plan.plan;
+    int number = 0;
+
+    for (int i = 0; i < iso_plan_exchange_count(plan); i++) {
+        if (iso_plan_exchange(plan, i)->stage == stage_of(job)) {
+            bytes[i] = iso_worker_exchange_bytes(job->worker, number++);
+        }
+    }
+}
+
+/* Collective. A job smaller than the plan's micro-batch has no full one. */
+static iso_status_t sum_exchanges(const job_t *job, iso_report_t *all)
+{
+    const iso_plan_t *plan = job->plan.plan;
+    const iso_batches_t *batches = &job->batches;
+    bool full = batches->size[ISO_FORM_FULL] == iso_plan_micro_batch(plan);
+    int64_t count = batches->count - (batches->size[ISO_FORM_TAIL] > 0 ? 1 : 0);
+    double *bytes =
+        iso_alloc_zeroed((size_t)iso_plan_exchange_count(plan), sizeof *bytes);
+    iso_status_t status =
+        iso_par_agree(bytes == NULL ? ISO_NOMEM : ISO_OK, job->comm);
+
+    if (status != ISO_OK || bytes == NULL) {
+        iso_free(bytes);
+        return status;
+    }
+    if (full) {
+        fill_exchanges(job, bytes);
+    }
+    status =
+        iso_report_sum_exchanges(plan, bytes, full ? count : 0, job->comm, all);
+    iso_free(bytes);
+    return status;
 }
 
 /* At rank 0: the report is written before the outputs get their names, so
@@ -255,7 +317,8 @@ static iso_status_t finish(job_t *job, FILE *table)
     memset(&mine, 0, sizeof mine);
     fill_report(job, &mine);
     ISO_TRY(iso_report_gather(&mine, job->comm, &all));
-    if (job->rank == 0) {
+    status = sum_exchanges(job, &all);
+    if (status == ISO_OK && job->rank == 0) {
         status = show_results(job, &all, table);
     }
     iso_report_free(&all);
@@ -278,18 +341,28 @@ static void free_job(job_t *job)
     iso_load_free(&job->load);
     iso_device_close(&job->device);
     for (int form = 0; form < ISO_FORM_COUNT; form++) {
+        iso_plan_local_free(&job->locals[form]);
         iso_partition_destroy(&job->partitions[form]);
     }
     iso_draft_close(&job->report);
     iso_deliver_abandon(&job->deliver);
     iso_feed_close(&job->feed);
     iso_job_plan_free(&job->plan);
+    if (job->team != MPI_COMM_NULL) {
+        ISO_CHECK_MPI(MPI_Comm_free(&job->team));
+    }
 }
 
 iso_status_t iso_run(const iso_run_options_t *options, MPI_Comm comm,
                      FILE *table)
 {
-    job_t job = {.options = options};
+    return iso_run_watched(options, comm, table, NULL);
+}
+
+iso_status_t iso_run_watched(const iso_run_options_t *options, MPI_Comm comm,
+                             FILE *table, const iso_watch_t *watch)
+{
+    job_t job = {.options = options, .watch = watch, .team = MPI_COMM_NULL};
 
     ISO_CHECK_MPI(MPI_Comm_dup(comm, &job.comm));
     ISO_CHECK_MPI(MPI_Comm_set_errhandler(job.comm, MPI_ERRORS_RETURN));

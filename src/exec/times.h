@@ -9,9 +9,10 @@ typedef struct iso_times {
     double read_s;    /* input rows */
     double receive_s; /* waiting for messages */
     double compute_s;
-    double send_s;  /* waiting for a free slot, copying into it */
-    double write_s; /* output rows */
-    double total_s; /* from the first micro-batch to the last */
+    double exchange_s; /* with the other workers of the stage */
+    double send_s;     /* waiting for a free slot, copying into it */
+    double write_s;    /* output rows */
+    double total_s;    /* from the first micro-batch to the last */
 } iso_times_t;
 
 #endif

@@ -33,6 +33,9 @@ typedef struct pickup {
 struct iso_worker {
     iso_worker_spec_t spec;
     MPI_Comm comm;
+    iso_team_t *team;
+    iso_seen_t seen;   /* what the watch is told */
+    bool team_stopped; /* all workers know that they stop */
     iso_program_t *programs[ISO_FORM_COUNT];
     void *buffer; /* activations of both programs */
     int n_in;
@@ -46,11 +49,9 @@ struct iso_worker {
 static const iso_graph_t *stage_graph(const iso_worker_t *worker,
                                       iso_form_t form)
 {
-    const iso_partition_t *partition = worker->spec.forms->partition[form];
+    const iso_local_t *local = worker->spec.local[form];
 
-    return partition == NULL
-               ? NULL
-               : iso_partition_stage(partition, worker->spec.stage)->graph;
+    return local == NULL ? NULL : local->graph;
 }
 
 static int output_of(const iso_graph_t *graph, const char *name)
@@ -94,7 +95,8 @@ static iso_status_t make_programs(iso_worker_t *worker)
         }
         ISO_TRY(iso_program_create(worker->spec.device, graph, &options,
                                    &worker->programs[form]));
-        ISO_TRY(iso_load_bind(worker->spec.load, worker->programs[form]));
+        ISO_TRY(iso_load_bind(worker->spec.load, worker->spec.local[form],
+                              worker->programs[form]));
         ISO_TRY(iso_feed_bind(worker->spec.feed, worker->programs[form]));
     }
     return ISO_OK;
@@ -144,8 +146,14 @@ static iso_status_t make_link(iso_worker_t *worker, int peer_stage,
     int to = sends ? peer_stage : spec->stage;
     link_t *link = &links[*count];
 
-    ISO_TRY(iso_route_parcels(spec->forms, from, to, &link->parcels,
-                              &link->n_parcels));
+    iso_route_t route = {.plan = spec->plan,
+                         .forms = spec->forms,
+                         .local = spec->local,
+                         .worker = iso_par_rank(spec->team),
+                         .from_stage = from,
+                         .to_stage = to};
+
+    ISO_TRY(iso_route_parcels(&route, &link->parcels, &link->n_parcels));
     if (link->n_parcels == 0) {
         return ISO_OK;
     }
@@ -154,7 +162,7 @@ static iso_status_t make_link(iso_worker_t *worker, int peer_stage,
     ISO_TRY(find_ends(worker, link, sends));
     iso_channel_spec_t channel = {
         .sends = sends,
-        .peer = spec->n_stages - 1 - peer_stage,
+        .peer = iso_plan_rank_of(spec->plan, peer_stage, route.worker),
         .n_slots = iso_channel_slots(from, to),
         .n_batches = spec->batches.count,
         .n_parcels = link->n_parcels,
@@ -167,7 +175,8 @@ static iso_status_t make_link(iso_worker_t *worker, int peer_stage,
 static iso_status_t make_links(iso_worker_t *worker)
 {
     const iso_worker_spec_t *spec = &worker->spec;
-    size_t room = (size_t)spec->n_stages;
+    int n_stages = iso_plan_stage_count(spec->plan);
+    size_t room = (size_t)n_stages;
 
     worker->in = iso_alloc_zeroed(room, sizeof *worker->in);
     worker->out = iso_alloc_zeroed(room, sizeof *worker->out);
@@ -177,7 +186,7 @@ static iso_status_t make_links(iso_worker_t *worker)
     for (int stage = 0; stage < spec->stage; stage++) {
         ISO_TRY(make_link(worker, stage, worker->in, &worker->n_in));
     }
-    for (int stage = spec->stage + 1; stage < spec->n_stages; stage++) {
+    for (int stage = spec->stage + 1; stage < n_stages; stage++) {
         ISO_TRY(make_link(worker, stage, worker->out, &worker->n_out));
     }
     return ISO_OK;
@@ -259,6 +268,9 @@ iso_status_t iso_worker_create(const iso_worker_spec_t *spec, MPI_Comm comm,
 
     if (status == ISO_OK) {
         status = make_programs(worker);
+    }
+    if (status == ISO_OK) {
+        status = iso_team_create(spec->team, spec->local, &worker->team);
     }
     if (status == ISO_OK) {
         status = make_links(worker);
@@ -360,10 +372,11 @@ static iso_status_t name_samples(const iso_worker_t *worker, int64_t index,
                             iso_batches_end(batches, index) - 1);
 }
 
-static iso_status_t run_batch(iso_worker_t *worker, int64_t index,
-                              iso_stop_t *stop, iso_times_t *times, bool *ready)
+/* What comes before the computing: all of it is worker 0's. */
+static iso_status_t take_in(iso_worker_t *worker, int64_t index,
+                            iso_form_t form, iso_stop_t *stop,
+                            iso_times_t *times, bool *ready)
 {
-    iso_form_t form = iso_batches_form(&worker->spec.batches, index);
     double since_s = iso_clock_s();
 
     ISO_TRY(name_samples(
@@ -372,12 +385,16 @@ static iso_status_t run_batch(iso_worker_t *worker, int64_t index,
     times->read_s += lap(&since_s);
     ISO_TRY(receive(worker, index, form, stop, ready));
     times->receive_s += lap(&since_s);
-    if (!*ready) {
-        return ISO_OK;
-    }
-    ISO_TRY(
-        name_samples(worker, index, iso_program_run(worker->programs[form])));
-    times->compute_s += lap(&since_s);
+    return ISO_OK;
+}
+
+/* What comes after it. */
+static iso_status_t give_out(iso_worker_t *worker, int64_t index,
+                             iso_form_t form, iso_stop_t *stop,
+                             iso_times_t *times, bool *ready)
+{
+    double since_s = iso_clock_s();
+
     ISO_TRY(send(worker, index, form, stop, ready));
     times->send_s += lap(&since_s);
     if (!*ready) {
@@ -391,27 +408,106 @@ static iso_status_t run_batch(iso_worker_t *worker, int64_t index,
     return ISO_OK;
 }
 
+/* arg is the worker; what else there is to say is in worker->seen. */
+static iso_status_t pass_on(void *arg, iso_node_id_t node,
+                            const iso_tensor_t *value)
+{
+    iso_worker_t *worker = arg;
+
+    worker->seen.node = node;
+    worker->seen.value = value;
+    return worker->spec.watch->see(worker->spec.watch->arg, &worker->seen);
+}
+
+/* What the stage computes with is there: let it be seen, as later each value
+ * that is made. */
+static iso_status_t watch_batch(iso_worker_t *worker, int64_t index,
+                                iso_form_t form)
+{
+    const iso_batches_t *batches = &worker->spec.batches;
+    const iso_graph_t *graph = stage_graph(worker, form);
+
+    if (worker->spec.watch == NULL) {
+        return ISO_OK;
+    }
+    worker->seen = (iso_seen_t){
+        .first_sample = iso_batches_first(batches, index),
+        .samples = batches->size[form],
+        .stage = worker->spec.stage,
+        .whole = iso_partition_stage(worker->spec.forms->partition[form],
+                                     worker->spec.stage)
+                     ->graph,
+        .local = worker->spec.local[form],
+    };
+    for (iso_node_id_t id = 0; id < iso_graph_node_count(graph); id++) {
+        if (iso_graph_node(graph, id)->op == ISO_OP_INPUT) {
+            ISO_TRY(pass_on(worker, id,
+                            iso_program_leaf(worker->programs[form], id)));
+        }
+    }
+    iso_program_observe(worker->programs[form], pass_on, worker);
+    return ISO_OK;
+}
+
+/* Go on only when all workers of the stage can. */
+static bool team_goes(iso_worker_t *worker, iso_status_t status, bool ready)
+{
+    bool go = iso_team_go(worker->team, status == ISO_OK && ready);
+
+    worker->team_stopped = !go;
+    return go;
+}
+
+/* *ready turns false when this rank, or another, has to stop. */
+static iso_status_t run_batch(iso_worker_t *worker, int64_t index,
+                              iso_stop_t *stop, iso_times_t *times, bool *ready)
+{
+    iso_form_t form = iso_batches_form(&worker->spec.batches, index);
+    iso_status_t status = take_in(worker, index, form, stop, times, ready);
+
+    if (status == ISO_OK && *ready) {
+        status = watch_batch(worker, index, form);
+    }
+    *ready = team_goes(worker, status, *ready);
+    if (!*ready) {
+        return status;
+    }
+    status = name_samples(
+        worker, index,
+        iso_team_run(worker->team, form, worker->programs[form], times));
+    *ready = team_goes(worker, status, true);
+    if (!*ready) {
+        return iso_team_misled(worker->team) ? ISO_OK : status;
+    }
+    return give_out(worker, index, form, stop, times, ready);
+}
+
 iso_status_t iso_worker_run(iso_worker_t *worker, iso_stop_t *stop,
                             iso_times_t *times)
 {
     const iso_batches_t *batches = &worker->spec.batches;
     iso_progress_t *progress = worker->spec.progress;
+    iso_status_t status = ISO_OK;
     double begin_s = iso_clock_s();
     bool ready = true;
+    int64_t index = 0;
 
-    for (int64_t index = 0; index < batches->count && ready; index++) {
-        iso_status_t status = run_batch(worker, index, stop, times, &ready);
-
-        if (status != ISO_OK) {
-            iso_stop_raise(stop);
-            return status;
-        }
-        if (progress != NULL) {
+    for (; index < batches->count && status == ISO_OK && ready; index++) {
+        status = run_batch(worker, index, stop, times, &ready);
+        if (status == ISO_OK && ready && progress != NULL) {
             iso_progress_update(progress, iso_batches_end(batches, index));
         }
     }
+    if (status != ISO_OK) {
+        iso_stop_raise(stop);
+    }
+    /* The others are at the next micro-batch, and ask whether to go on. */
+    if ((status != ISO_OK || !ready) && !worker->team_stopped &&
+        index < batches->count) {
+        (void)team_goes(worker, status, false);
+    }
     times->total_s = iso_clock_s() - begin_s;
-    return ISO_OK;
+    return status;
 }
 
 void iso_worker_finish(iso_worker_t *worker)
@@ -448,6 +544,7 @@ void iso_worker_destroy(iso_worker_t **worker)
     }
     free_links(gone->in, gone->n_in);
     free_links(gone->out, gone->n_out);
+    iso_team_destroy(&gone->team);
     for (int form = 0; form < ISO_FORM_COUNT; form++) {
         iso_program_destroy(&gone->programs[form]);
     }
@@ -465,4 +562,14 @@ double iso_worker_sent_bytes(const iso_worker_t *worker)
         bytes += iso_channel_sent_bytes(worker->out[i].channel);
     }
     return bytes;
+}
+
+double iso_worker_exchanged_bytes(const iso_worker_t *worker)
+{
+    return iso_team_sent_bytes(worker->team);
+}
+
+double iso_worker_exchange_bytes(const iso_worker_t *worker, int number)
+{
+    return iso_team_exchange_bytes(worker->team, ISO_FORM_FULL, number);
 }

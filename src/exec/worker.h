@@ -1,6 +1,8 @@
 /*
  * Worker: one rank's part of a pipeline, from its messages and rows in to
- * its messages and rows out, for every micro-batch of a job.
+ * its messages and rows out, for every micro-batch of a job. Of a stage with
+ * several workers only worker 0 has messages and rows; what the others
+ * compute with comes by exchanges (team.h).
  *
  * Everything is reserved when a worker is made; the loop allocates nothing.
  */
@@ -12,25 +14,30 @@
 #include "exec/load.h"
 #include "exec/progress.h"
 #include "exec/route.h"
+#include "exec/team.h"
 #include "exec/times.h"
+#include "exec/watch.h"
 
 typedef struct iso_worker_spec {
+    const iso_plan_t *plan;
     const iso_forms_t *forms;
+    const iso_local_t *local[ISO_FORM_COUNT]; /* of this rank, NULL as forms */
     int stage;
-    int n_stages;
+    MPI_Comm team; /* the stage's workers */
     iso_batches_t batches;
     iso_device_t *device;
     const iso_load_t *load;
     iso_feed_t *feed;         /* reserved by the worker */
     iso_deliver_t *deliver;   /* of the last stage; else NULL */
     iso_progress_t *progress; /* NULL: silent */
+    const iso_watch_t *watch; /* NULL: nobody watches */
 } iso_worker_spec_t;
 
 typedef struct iso_worker iso_worker_t;
 
 /*
  * Not collective. All of spec is borrowed and outlives the worker; comm is
- * the communicator whose rank n_stages-1-s runs stage s.
+ * the communicator that the plan's ranks are of.
  */
 iso_status_t iso_worker_create(const iso_worker_spec_t *spec, MPI_Comm comm,
                                iso_worker_t **worker_out);
@@ -47,7 +54,10 @@ iso_status_t iso_worker_run(iso_worker_t *worker, iso_stop_t *stop,
 void iso_worker_finish(iso_worker_t *worker);
 void iso_worker_destroy(iso_worker_t **worker);
 
-/* Bytes sent in messages so far. */
+/* Bytes sent so far: in messages, in all exchanges, in exchange number of
+ * full micro-batches. */
 double iso_worker_sent_bytes(const iso_worker_t *worker);
+double iso_worker_exchanged_bytes(const iso_worker_t *worker);
+double iso_worker_exchange_bytes(const iso_worker_t *worker, int number);
 
 #endif

@@ -143,6 +143,7 @@ iso_status_t iso_node_cost_of(const iso_graph_t *graph, iso_node_id_t node,
         cost.operand_bytes += bytes;
     }
     cost.flops = flops_of(graph, made);
+    cost.rate_class = iso_rate_class_of(graph, made);
     *cost_out = cost;
     return ISO_OK;
 }

@@ -55,30 +55,11 @@ void iso_graph_destroy(iso_graph_t **graph)
 
 /* -- nodes -- */
 
-/* Room for one more element of size bytes; most doubles. */
-static iso_status_t grow(void **array, int64_t *most, int64_t count,
-                         size_t size)
-{
-    int64_t more = *most == 0 ? 8 : 2 * *most;
-    void *grown;
-
-    if (count < *most) {
-        return ISO_OK;
-    }
-    grown = iso_realloc(*array, (size_t)more * size);
-    if (grown == NULL) {
-        return ISO_NOMEM;
-    }
-    *array = grown;
-    *most = more;
-    return ISO_OK;
-}
-
 static iso_status_t grow_nodes(iso_graph_t *graph)
 {
     int64_t n_chunks = graph->capacity / ISO__CHUNK_NODES;
     iso_node_t *chunk;
-    void *chunks = graph->chunks;
+    void *chunks;
 
     if (graph->n_nodes < graph->capacity) {
         return ISO_OK;
@@ -87,7 +68,11 @@ static iso_status_t grow_nodes(iso_graph_t *graph)
         return iso_fail(ISO_INVAL, "graph has %d nodes, the most it can",
                         INT32_MAX);
     }
-    ISO_TRY(grow(&chunks, &graph->most_chunks, n_chunks, sizeof(iso_node_t *)));
+    chunks = iso_array_grow(graph->chunks, n_chunks, &graph->most_chunks,
+                            sizeof(iso_node_t *));
+    if (chunks == NULL) {
+        return ISO_NOMEM;
+    }
     graph->chunks = chunks;
     chunk = iso_arena_array(graph->arena, ISO__CHUNK_NODES, sizeof *chunk);
     if (chunk == NULL) {
@@ -222,15 +207,17 @@ typedef struct free_names_visit {
 /* The name is interned (shape.h), so it is kept as it is. */
 static iso_status_t add_free_name(iso_graph_t *graph, const char *name)
 {
-    int64_t most = graph->most_free_dims;
-    void *array = graph->free_dims;
+    void *array;
 
     if (iso_names_get(graph->free_names, name, NULL)) {
         return ISO_OK;
     }
-    ISO_TRY(grow(&array, &most, graph->n_free_dims, sizeof *graph->free_dims));
+    array = iso_array_grow(graph->free_dims, graph->n_free_dims,
+                           &graph->most_free_dims, sizeof *graph->free_dims);
+    if (array == NULL) {
+        return ISO_NOMEM;
+    }
     graph->free_dims = array;
-    graph->most_free_dims = (int)most;
     ISO_TRY(iso_names_set(graph->free_names, name, graph->n_free_dims));
     graph->free_dims[graph->n_free_dims] = name;
     graph->n_free_dims++;
@@ -307,8 +294,7 @@ iso_status_t iso_graph_add_constant(iso_graph_t *graph, const char *name,
 iso_status_t iso_graph_add_output(iso_graph_t *graph, const char *name,
                                   iso_node_id_t node)
 {
-    int64_t most = graph->most_outputs;
-    void *array = graph->outputs;
+    void *array;
     char *copy;
 
     if (name == NULL || name[0] == '\0') {
@@ -322,9 +308,12 @@ iso_status_t iso_graph_add_output(iso_graph_t *graph, const char *name,
                         "output '%s': node %d does not exist, the graph has %d",
                         name, node, graph->n_nodes);
     }
-    ISO_TRY(grow(&array, &most, graph->n_outputs, sizeof *graph->outputs));
+    array = iso_array_grow(graph->outputs, graph->n_outputs,
+                           &graph->most_outputs, sizeof *graph->outputs);
+    if (array == NULL) {
+        return ISO_NOMEM;
+    }
     graph->outputs = array;
-    graph->most_outputs = (int)most;
     copy = iso_arena_text(graph->arena, name);
     if (copy == NULL) {
         return ISO_NOMEM;

@@ -27,11 +27,11 @@ struct iso_graph {
     iso_names_t *names;  /* node name to id */
     iso_output_t *outputs;
     int n_outputs;
-    int most_outputs;
+    int64_t most_outputs;
     iso_names_t *output_names;
     const char **free_dims; /* in order of first appearance */
     int n_free_dims;
-    int most_free_dims;
+    int64_t most_free_dims;
     iso_names_t *free_names;
 };
 

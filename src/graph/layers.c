@@ -136,15 +136,14 @@ static iso_status_t measure(walk_t *walk)
 
 /* -- cuts -- */
 
+/* The first two operands are multiplied; a bias alone is no weight. */
 static bool is_heavy(const iso_graph_t *graph, const iso_node_t *node)
 {
     if (iso_op_info(node->op)->op_class != ISO_OP_CLASS_CONTRACT) {
         return false;
     }
-    for (int i = 0; i < node->n_inputs; i++) {
-        iso_op_t op = node->inputs[i] == ISO_NO_NODE
-                          ? ISO_OP_COUNT
-                          : iso_graph_node(graph, node->inputs[i])->op;
+    for (int i = 0; i < 2; i++) {
+        iso_op_t op = iso_graph_node(graph, node->inputs[i])->op;
 
         if (op == ISO_OP_PARAM || op == ISO_OP_CONSTANT) {
             return true;

@@ -6,30 +6,56 @@
 
 #include <string.h>
 
+/*
+ * Elements of a value at most, a dim of 0 counted as 1: what walks the dims
+ * before or behind an axis must neither overflow nor take forever, even where
+ * another dim leaves no element at all.
+ */
+enum { MOST_STEPS = 1 << 24 };
+
+static bool are_few(int rank, const int64_t *dims)
+{
+    int64_t steps = 1;
+
+    for (int i = 0; i < rank; i++) {
+        if (dims[i] < 0 || dims[i] > MOST_STEPS / steps) {
+            return false;
+        }
+        steps *= dims[i] == 0 ? 1 : dims[i];
+    }
+    return true;
+}
+
+static iso_status_t check_dims(const char *what, int rank, const int64_t *dims)
+{
+    if (rank < 0 || rank > ISO_MAX_RANK) {
+        return iso_fail(ISO_INVAL, "%s of rank %d, expected 0 to %d", what,
+                        rank, ISO_MAX_RANK);
+    }
+    if (!are_few(rank, dims)) {
+        const iso_shape_t shape = iso_shape_of(rank, dims);
+        char text[ISO_SHAPE_TEXT_BYTES];
+
+        return iso_fail(ISO_INVAL, "%s of shape %s are too many", what,
+                        iso_shape_text(&shape, text));
+    }
+    return ISO_OK;
+}
+
 iso_status_t iso__ints_create(iso_arena_t *arena, iso_dtype_t dtype, int rank,
                               const int64_t *dims, iso_ints_t *ints_out)
 {
-    iso_shape_t shape;
+    iso_ints_t ints = {.dtype = dtype, .rank = rank, .count = 1};
 
-    if (rank < 0 || rank > ISO_MAX_RANK) {
-        return iso_fail(ISO_INVAL, "integers of rank %d, expected 0 to %d",
-                        rank, ISO_MAX_RANK);
-    }
-    *ints_out = (iso_ints_t){.dtype = dtype, .rank = rank};
-    shape = iso_shape_of(rank, dims);
-    ints_out->count = iso_shape_count(&shape);
-    if (ints_out->count < 0) {
-        char text[ISO_SHAPE_TEXT_BYTES];
-
-        return iso_fail(ISO_INVAL, "integers of shape %s are too many",
-                        iso_shape_text(&shape, text));
-    }
+    ISO_TRY(check_dims("integers", rank, dims));
     for (int i = 0; i < rank; i++) {
-        ints_out->dims[i] = dims[i];
+        ints.dims[i] = dims[i];
+        ints.count *= dims[i];
     }
-    ints_out->values = iso_arena_array(arena, (size_t)ints_out->count,
-                                       sizeof *ints_out->values);
-    return ints_out->values == NULL ? ISO_NOMEM : ISO_OK;
+    ints.values =
+        iso_arena_array(arena, (size_t)ints.count, sizeof *ints.values);
+    *ints_out = ints;
+    return ints.values == NULL ? ISO_NOMEM : ISO_OK;
 }
 
 /* -- in and out -- */
@@ -60,7 +86,8 @@ iso_status_t iso_ints_of_tensor(iso_arena_t *arena, const iso_tensor_t *tensor,
                  tensor->dtype == ISO_DTYPE_BOOL;
 
     *is_out = false;
-    if (!whole || iso_tensor_count(tensor) > ISO_INTS_MOST) {
+    if (!whole || iso_tensor_count(tensor) > ISO_INTS_MOST ||
+        !are_few(tensor->rank, tensor->dims)) {
         return ISO_OK;
     }
     ISO_TRY(iso__ints_create(arena, tensor->dtype, tensor->rank, tensor->dims,
@@ -355,21 +382,16 @@ iso_status_t iso_ints_slice(iso_arena_t *arena, const iso_ints_t *data,
 iso_status_t iso_ints_reshape(const iso_ints_t *data, int rank,
                               const int64_t *dims, iso_ints_t *ints_out)
 {
-    iso_shape_t shape;
-    iso_ints_t other = {.dtype = data->dtype,
-                        .rank = rank,
-                        .count = data->count,
-                        .values = data->values};
+    iso_ints_t other = {
+        .dtype = data->dtype, .rank = rank, .count = 1, .values = data->values};
 
-    if (rank < 0 || rank > ISO_MAX_RANK) {
-        return iso_fail(ISO_INVAL, "reshape: rank %d, expected 0 to %d", rank,
-                        ISO_MAX_RANK);
-    }
-    shape = iso_shape_of(rank, dims);
+    ISO_TRY(check_dims("reshape: integers", rank, dims));
     for (int i = 0; i < rank; i++) {
         other.dims[i] = dims[i];
+        other.count *= dims[i];
     }
-    if (iso_shape_count(&shape) != data->count) {
+    if (other.count != data->count) {
+        const iso_shape_t shape = iso_shape_of(rank, dims);
         char text[ISO_SHAPE_TEXT_BYTES];
 
         return iso_fail(ISO_INVAL, "reshape: %lld integers to shape %s",

@@ -7,8 +7,8 @@
 #include "graph/symbolic.h"
 
 /*
- * Room for a result. Errors: ISO_INVAL for a rank over ISO_MAX_RANK or a
- * count that does not fit; ISO_NOMEM.
+ * Room for a result. Errors: ISO_INVAL for a rank over ISO_MAX_RANK or dims
+ * over 2^24 together, even beside a 0; ISO_NOMEM.
  *
  * dims  [in]  (rank)
  */

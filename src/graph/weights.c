@@ -53,34 +53,22 @@ void iso_weights_destroy(iso_weights_t **weights)
     *weights = NULL;
 }
 
-static iso_status_t grow(iso_weights_t *weights)
-{
-    int64_t most = weights->most == 0 ? 64 : 2 * weights->most;
-    iso_tensor_t **tensors;
-
-    if (weights->count < weights->most) {
-        return ISO_OK;
-    }
-    tensors =
-        iso_realloc(weights->tensors, (size_t)most * sizeof(iso_tensor_t *));
-    if (tensors == NULL) {
-        return ISO_NOMEM;
-    }
-    weights->tensors = tensors;
-    weights->most = most;
-    return ISO_OK;
-}
-
 iso_status_t iso_weights_add(iso_weights_t *weights, const char *name,
                              const iso_tensor_t *tensor)
 {
     iso_tensor_t *kept;
+    void *tensors;
     char *copy;
 
     if (iso_weights_find(weights, name) != NULL) {
         return iso_fail(ISO_INVAL, "there are two weights named '%s'", name);
     }
-    ISO_TRY(grow(weights));
+    tensors = iso_array_grow(weights->tensors, weights->count, &weights->most,
+                             sizeof(iso_tensor_t *));
+    if (tensors == NULL) {
+        return ISO_NOMEM;
+    }
+    weights->tensors = tensors;
     kept = iso_arena_copy(weights->arena, tensor, sizeof *tensor);
     copy = iso_arena_text(weights->arena, name);
     if (kept == NULL || copy == NULL) {

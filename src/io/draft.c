@@ -263,7 +263,10 @@ iso_status_t iso_draft_reserve(iso_draft_t *draft, size_t bytes)
     if (bytes == 0) {
         return ISO_OK;
     }
-    int error = posix_fallocate(draft->file, 0, (off_t)bytes);
+    int error;
+    do {
+        error = posix_fallocate(draft->file, 0, (off_t)bytes);
+    } while (error == EINTR);
     /* Not every file system can: there a full disk is found when writing. */
     if (error == EINVAL || error == EOPNOTSUPP) {
         return ISO_OK;
@@ -347,14 +350,45 @@ static void sync_folder(const iso_draft_t *draft)
     }
 }
 
-iso_status_t iso_draft_publish(iso_draft_t *draft)
+static iso_status_t rename_file(const iso_draft_t *draft)
 {
-    ISO_ASSERT(!draft->published);
     ISO_TRY(check_final_name(draft));
     if (rename(draft->temp_path, draft->path) != 0) {
         return iso_fail(ISO_IO, "cannot rename '%s' to '%s': %s",
                         draft->temp_path, draft->path, strerror(errno));
     }
+    return ISO_OK;
+}
+
+/* From some file systems: a file has one name. */
+static bool has_no_links(int error)
+{
+    return error == EPERM || error == EOPNOTSUPP || error == ENOSYS ||
+           error == EMLINK;
+}
+
+/* Give the file a second name and take the first one away. Unlike a rename
+ * this cannot replace a file that somebody else just made; where it cannot be
+ * done, looking before the rename has to do. */
+static iso_status_t link_file(const iso_draft_t *draft)
+{
+    if (link(draft->temp_path, draft->path) == 0) {
+        (void)unlink(draft->temp_path);
+        return ISO_OK;
+    }
+    int error = errno;
+    if (has_no_links(error)) {
+        return rename_file(draft);
+    }
+    ISO_TRY(check_final_name(draft)); /* says it best */
+    return iso_fail(ISO_IO, "cannot rename '%s' to '%s': %s", draft->temp_path,
+                    draft->path, strerror(error));
+}
+
+iso_status_t iso_draft_publish(iso_draft_t *draft)
+{
+    ISO_ASSERT(!draft->published);
+    ISO_TRY(draft->force ? rename_file(draft) : link_file(draft));
     draft->published = true;
     sync_folder(draft);
     return ISO_OK;

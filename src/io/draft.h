@@ -76,7 +76,8 @@ iso_status_t iso_draft_sync(iso_draft_t *draft);
 
 /*
  * Rename to the final name, and flush the folder. Errors: ISO_IO, also when
- * the final name has come to exist in the meantime.
+ * the final name has come to exist in the meantime: without force no file is
+ * replaced, even if several are published under one name at once.
  */
 iso_status_t iso_draft_publish(iso_draft_t *draft);
 

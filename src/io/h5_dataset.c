@@ -335,13 +335,20 @@ iso_status_t iso_h5_dataset_open(hid_t parent, const char *name,
     return ISO_OK;
 }
 
-/* -- rows -- */
+/* -- slabs -- */
 
-/* Where rows are in the file and in memory. */
+/* Indices [first, first + count) of one axis. */
+typedef struct range {
+    int axis;
+    int64_t first;
+    int64_t count;
+} range_t;
+
+/* Where a slab is in the file and in memory. */
 typedef struct slab {
     hid_t type;   /* of the elements in memory */
-    hid_t file;   /* dataspace of the dataset, the rows selected */
-    hid_t memory; /* dataspace of the rows alone */
+    hid_t file;   /* dataspace of the dataset, the slab selected */
+    hid_t memory; /* dataspace of the slab alone */
 } slab_t;
 
 static void close_slab(slab_t *slab)
@@ -364,11 +371,11 @@ static hid_t memory_type(hid_t dataset, iso_dtype_t dtype)
 }
 
 /* False when HDF5 fails or the dataset is not as the header says. */
-static bool make_slab(hid_t dataset, const iso_tensor_t *header, int64_t first,
-                      int64_t count, slab_t *slab)
+static bool make_slab(hid_t dataset, const iso_tensor_t *header,
+                      const range_t *range, slab_t *slab)
 {
-    iso_tensor_t rows = *header;
-    hsize_t start[ISO_MAX_RANK] = {(hsize_t)first};
+    iso_tensor_t part = *header;
+    hsize_t start[ISO_MAX_RANK] = {0};
     hsize_t counts[ISO_MAX_RANK] = {0};
 
     slab->type = memory_type(dataset, header->dtype);
@@ -381,47 +388,57 @@ static bool make_slab(hid_t dataset, const iso_tensor_t *header, int64_t first,
         slab->memory = H5Screate(H5S_SCALAR);
         return slab->memory >= 0;
     }
-    rows.dims[0] = count;
+    start[range->axis] = (hsize_t)range->first;
+    part.dims[range->axis] = range->count;
     for (int i = 0; i < header->rank; i++) {
-        counts[i] = (hsize_t)rows.dims[i];
+        counts[i] = (hsize_t)part.dims[i];
     }
-    slab->memory = space_of(&rows);
+    slab->memory = space_of(&part);
     return slab->memory >= 0 &&
            H5Sselect_hyperslab(slab->file, H5S_SELECT_SET, start, NULL, counts,
                                NULL) >= 0 &&
            H5Sselect_valid(slab->file) > 0;
 }
 
-static iso_status_t check_rows(const iso_tensor_t *header, int64_t first,
-                               int64_t count)
+static iso_status_t check_range(const iso_tensor_t *header,
+                                const range_t *range)
 {
-    int64_t rows = header->rank == 0 ? 1 : header->dims[0];
-
-    if (first < 0 || count < 0 || first > rows || count > rows - first) {
+    if (range->axis < 0 ||
+        range->axis >= (header->rank == 0 ? 1 : header->rank)) {
+        return iso_fail(ISO_INVAL, "it has no axis %d; its rank is %d",
+                        range->axis, header->rank);
+    }
+    int64_t length = header->rank == 0 ? 1 : header->dims[range->axis];
+    if (range->first < 0 || range->count < 0 || range->first > length ||
+        range->count > length - range->first) {
         return iso_fail(ISO_INVAL,
-                        "%lld rows from row %lld are not there; it has %lld",
-                        (long long)count, (long long)first, (long long)rows);
+                        "%lld rows from row %lld of axis %d are not there; it "
+                        "has %lld",
+                        (long long)range->count, (long long)range->first,
+                        range->axis, (long long)length);
     }
     return ISO_OK;
 }
 
 /* Whether there is nothing to move. */
-static bool is_empty(const iso_tensor_t *header, int64_t count)
+static bool is_empty(const iso_tensor_t *header, const range_t *range)
 {
-    return count == 0 || iso_tensor_count(header) == 0;
+    return range->count == 0 || iso_tensor_count(header) == 0;
 }
 
-iso_status_t iso_h5_dataset_read(hid_t dataset, const iso_tensor_t *header,
-                                 int64_t first, int64_t count, void *data)
+iso_status_t iso_h5_dataset_read_slab(hid_t dataset, const iso_tensor_t *header,
+                                      int axis, int64_t first, int64_t count,
+                                      void *data)
 {
+    const range_t range = {axis, first, count};
     slab_t slab = {H5I_INVALID_HID, H5I_INVALID_HID, H5I_INVALID_HID};
     iso_status_t status = ISO_OK;
 
-    ISO_TRY(check_rows(header, first, count));
-    if (is_empty(header, count)) {
+    ISO_TRY(check_range(header, &range));
+    if (is_empty(header, &range)) {
         return ISO_OK;
     }
-    if (!make_slab(dataset, header, first, count, &slab) ||
+    if (!make_slab(dataset, header, &range, &slab) ||
         H5Dread(dataset, slab.type, slab.memory, slab.file, H5P_DEFAULT, data) <
             0) {
         status = iso_h5_fail(ISO_INPUT, "its elements cannot be read");
@@ -430,18 +447,25 @@ iso_status_t iso_h5_dataset_read(hid_t dataset, const iso_tensor_t *header,
     return status;
 }
 
+iso_status_t iso_h5_dataset_read(hid_t dataset, const iso_tensor_t *header,
+                                 int64_t first, int64_t count, void *data)
+{
+    return iso_h5_dataset_read_slab(dataset, header, 0, first, count, data);
+}
+
 iso_status_t iso_h5_dataset_write(hid_t dataset, const iso_tensor_t *header,
                                   int64_t first, int64_t count,
                                   const void *data)
 {
+    const range_t range = {0, first, count};
     slab_t slab = {H5I_INVALID_HID, H5I_INVALID_HID, H5I_INVALID_HID};
     iso_status_t status = ISO_OK;
 
-    ISO_TRY(check_rows(header, first, count));
-    if (is_empty(header, count)) {
+    ISO_TRY(check_range(header, &range));
+    if (is_empty(header, &range)) {
         return ISO_OK;
     }
-    if (!make_slab(dataset, header, first, count, &slab) ||
+    if (!make_slab(dataset, header, &range, &slab) ||
         H5Dwrite(dataset, slab.type, slab.memory, slab.file, H5P_DEFAULT,
                  data) < 0) {
         status = iso_h5_fail(ISO_IO, "its elements cannot be written");

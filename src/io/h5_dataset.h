@@ -1,6 +1,6 @@
 /*
  * Arrays in HDF5 files: element types both ways, contiguous datasets, rows
- * as hyperslabs.
+ * and slabs of any axis as hyperslabs.
  *
  * bool is stored as u8 and bf16 as u16, each with an attribute stored_as
  * that says so; f16 is HDF5's IEEE half. Texts of errors do not name the
@@ -61,5 +61,16 @@ iso_status_t iso_h5_dataset_read(hid_t dataset, const iso_tensor_t *header,
 iso_status_t iso_h5_dataset_write(hid_t dataset, const iso_tensor_t *header,
                                   int64_t first, int64_t count,
                                   const void *data);
+
+/*
+ * Read indices [first, first + count) of one axis, which need not be the
+ * first; of a scalar, axis 0 has one index.
+ *
+ * data  [out]  (dims[0], ..., count, ..., dims[rank - 1]), dense
+ * Errors: as above; ISO_INVAL for an axis that is not there.
+ */
+iso_status_t iso_h5_dataset_read_slab(hid_t dataset, const iso_tensor_t *header,
+                                      int axis, int64_t first, int64_t count,
+                                      void *data);
 
 #endif

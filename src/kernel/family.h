@@ -11,7 +11,8 @@
 
 #include "kernel/features.h"
 
-/* X(NAME, text): all but scalar, which does without BLIS, are BLIS's names. */
+/* X(NAME, text): all but scalar, which is plain C and no BLIS, are BLIS's
+ * names. */
 #define ISO_FAMILY_MAP(X) \
     X(SCALAR, "scalar")   \
     X(HASWELL, "haswell") \

@@ -86,7 +86,7 @@ static void move_axis(iso__walk_t *walk, int from, int to)
     }
 }
 
-static void drop_axis(iso__walk_t *walk, int axis)
+void iso__walk_drop(iso__walk_t *walk, int axis)
 {
     for (int from = axis + 1; from < walk->rank; from++) {
         move_axis(walk, from, from - 1);
@@ -98,10 +98,10 @@ void iso__walk_merge(iso__walk_t *walk)
 {
     for (int axis = walk->rank - 1; axis >= 0; axis--) {
         if (walk->dims[axis] == 1) {
-            drop_axis(walk, axis);
+            iso__walk_drop(walk, axis);
         } else if (axis + 1 < walk->rank && joins_next(walk, axis)) {
             walk->dims[axis + 1] *= walk->dims[axis];
-            drop_axis(walk, axis);
+            iso__walk_drop(walk, axis);
         }
     }
 }

@@ -50,6 +50,9 @@ void iso__walk_seek(iso__walk_t *walk, int64_t number);
  */
 void iso__walk_merge(iso__walk_t *walk);
 
+/* Leave an axis out; no array moves. At index 0 of this axis only. */
+void iso__walk_drop(iso__walk_t *walk, int axis);
+
 /* Number of indices. */
 int64_t iso__walk_count(const iso__walk_t *walk);
 

@@ -11,8 +11,9 @@
 #define ISO__MODEL_FORMAT "isotome-model"
 
 enum {
-    ISO__MODEL_FORMAT_VERSION = 1,
-    ISO__MODEL_TEXT_BYTES = 256, /* of an attribute, with an ending zero */
+    ISO__MODEL_FORMAT_VERSION = 2,
+    ISO__MODEL_OLDEST_VERSION = 1, /* is read: it has no part_digest */
+    ISO__MODEL_TEXT_BYTES = 256,   /* of an attribute, with an ending zero */
 };
 
 struct iso_model {
@@ -21,6 +22,7 @@ struct iso_model {
     const char *producer;
     hid_t file;
     size_t file_bytes;
+    uint64_t format_version;
     iso_graph_t *graph; /* owned */
     uint64_t root_digest;
     int n_weights;
@@ -41,8 +43,10 @@ iso_status_t iso__model_name_of(const char *link, iso_arena_t *arena,
 
 void iso__model_sort(iso_weight_info_t *weights, int count);
 
-/* Digest over (name, dtype, shape, digest) of weights in name order. */
-uint64_t iso__model_digest(const iso_weight_info_t *weights, int count);
+/* Digest over (name, dtype, shape, digests) of weights in name order, as
+ * files of this format version have it. */
+uint64_t iso__model_digest(const iso_weight_info_t *weights, int count,
+                           uint64_t format_version);
 
 /*
  * List the datasets below /weights as weights in name order, from metadata

@@ -90,7 +90,8 @@ void iso__model_sort(iso_weight_info_t *weights, int count)
     }
 }
 
-uint64_t iso__model_digest(const iso_weight_info_t *weights, int count)
+uint64_t iso__model_digest(const iso_weight_info_t *weights, int count,
+                           uint64_t format_version)
 {
     iso_digest_t digest;
 
@@ -104,6 +105,9 @@ uint64_t iso__model_digest(const iso_weight_info_t *weights, int count)
             iso_digest_add_int(&digest, weight->shape.dim[axis].size);
         }
         iso_digest_add_int(&digest, (int64_t)weight->digest);
+        if (format_version > 1) {
+            iso_digest_add_int(&digest, (int64_t)weight->part_digest);
+        }
     }
     return iso_digest_end(&digest);
 }

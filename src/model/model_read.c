@@ -13,17 +13,16 @@
 
 /* -- attributes -- */
 
-static iso_status_t check_version(hid_t file, const char *name,
-                                  uint64_t expected)
+/* The newest is the one that this program writes. */
+static iso_status_t read_version(hid_t file, const char *name, uint64_t oldest,
+                                 uint64_t newest, uint64_t *found_out)
 {
-    uint64_t found = 0;
-
-    ISO_TRY(iso_h5_get_u64(file, name, &found));
-    if (found != expected) {
+    ISO_TRY(iso_h5_get_u64(file, name, found_out));
+    if (*found_out < oldest || *found_out > newest) {
         return iso_fail(ISO_INPUT,
                         "%s is %" PRIu64 ", this program has %" PRIu64
                         "; import the model again",
-                        name, found, expected);
+                        name, *found_out, newest);
     }
     return ISO_OK;
 }
@@ -31,6 +30,7 @@ static iso_status_t check_version(hid_t file, const char *name,
 static iso_status_t read_attributes(iso_model_t *model)
 {
     char text[ISO__MODEL_TEXT_BYTES] = "";
+    uint64_t arithmetic = 0;
 
     if (!iso_h5_has_attr(model->file, "format") ||
         iso_h5_get_text(model->file, "format", text, sizeof text) != ISO_OK ||
@@ -38,10 +38,12 @@ static iso_status_t read_attributes(iso_model_t *model)
         return iso_fail(ISO_INPUT, "not an isotome model; 'isotome import' "
                                    "makes one of an ONNX file");
     }
-    ISO_TRY(check_version(model->file, "format_version",
-                          ISO__MODEL_FORMAT_VERSION));
-    ISO_TRY(check_version(model->file, "arithmetic_version",
-                          ISO_ARITHMETIC_VERSION));
+    ISO_TRY(read_version(model->file, "format_version",
+                         ISO__MODEL_OLDEST_VERSION, ISO__MODEL_FORMAT_VERSION,
+                         &model->format_version));
+    ISO_TRY(read_version(model->file, "arithmetic_version",
+                         ISO_ARITHMETIC_VERSION, ISO_ARITHMETIC_VERSION,
+                         &arithmetic));
     ISO_TRY(iso_h5_get_u64(model->file, "root_digest", &model->root_digest));
     ISO_TRY(iso_h5_get_text(model->file, "producer", text, sizeof text));
     model->producer = iso_arena_text(model->arena, text);
@@ -172,7 +174,8 @@ static iso_status_t check_weights(const iso_model_t *model)
 
 static iso_status_t check_root_digest(const iso_model_t *model)
 {
-    uint64_t found = iso__model_digest(model->weights, model->n_weights);
+    uint64_t found = iso__model_digest(model->weights, model->n_weights,
+                                       model->format_version);
 
     if (found != model->root_digest) {
         return iso_fail(ISO_INPUT,
@@ -217,6 +220,7 @@ iso_status_t iso_model_open(const char *path, iso_model_t **model_out)
 {
     iso_model_t *model = iso_alloc_zeroed(1, sizeof *model);
 
+    *model_out = NULL;
     if (model == NULL) {
         return ISO_NOMEM;
     }
@@ -295,10 +299,21 @@ const iso_weight_info_t *iso_model_find(const iso_model_t *model,
                    sizeof *model->weights, compare_name);
 }
 
-static iso_status_t read_weight(const iso_model_t *model,
-                                const iso_weight_info_t *info, void *data)
+/* -- elements -- */
+
+/* Indices [begin, end) of one axis of a weight. */
+typedef struct slab {
+    int axis;
+    int64_t begin;
+    int64_t end;
+} slab_t;
+
+static iso_status_t read_slab(const iso_model_t *model,
+                              const iso_weight_info_t *info, slab_t slab,
+                              void *data)
 {
     hid_t dataset = H5I_INVALID_HID;
+    iso_h5_scope_t scope = iso_h5_begin();
     hid_t group = H5Gopen2(model->file, "weights", H5P_DEFAULT);
     iso_text_t link = {0};
     iso_tensor_t header = {0};
@@ -312,12 +327,14 @@ static iso_status_t read_weight(const iso_model_t *model,
         status = iso_h5_dataset_open(group, link.data, &dataset);
     }
     if (status == ISO_OK) {
-        int64_t rows = header.rank == 0 ? 1 : header.dims[0];
-        status = iso_h5_dataset_read(dataset, &header, 0, rows, data);
+        status =
+            iso_h5_dataset_read_slab(dataset, &header, slab.axis, slab.begin,
+                                     slab.end - slab.begin, data);
     }
     iso_h5_close(&dataset);
     iso_h5_close(&group);
     iso_text_free(&link);
+    iso_h5_end(&scope);
     return status;
 }
 
@@ -338,14 +355,94 @@ static iso_status_t check_digest(const iso_weight_info_t *info,
 iso_status_t iso_model_read(iso_model_t *model, const iso_weight_info_t *info,
                             void *data)
 {
-    iso_h5_scope_t scope = iso_h5_begin();
-    iso_status_t status = read_weight(model, info, data);
+    const iso_shape_t *shape = &info->shape;
+    slab_t all = {0, 0, shape->rank == 0 ? 1 : shape->dim[0].size};
+    iso_status_t status = read_slab(model, info, all, data);
 
-    iso_h5_end(&scope);
     if (status == ISO_OK) {
         model->bytes_read += info->bytes;
         status = check_digest(info, data);
     }
+    if (status != ISO_OK) {
+        return iso_fail_context(status, "model '%s': weight '%s'", model->path,
+                                info->name);
+    }
+    return ISO_OK;
+}
+
+iso_status_t iso_weight_part_bytes(const iso_weight_info_t *info, int axis,
+                                   int64_t begin, int64_t end,
+                                   size_t *bytes_out)
+{
+    if (axis < 0 || axis >= info->shape.rank) {
+        return iso_fail(ISO_INVAL, "it has no axis %d; its rank is %d", axis,
+                        info->shape.rank);
+    }
+    int64_t length = info->shape.dim[axis].size;
+    if (begin < 0 || begin > end || end > length) {
+        return iso_fail(ISO_INVAL,
+                        "there is no slab %" PRId64 " to %" PRId64
+                        " of axis %d; its length is %" PRId64,
+                        begin, end, axis, length);
+    }
+    *bytes_out =
+        length == 0 ? 0 : info->bytes / (size_t)length * (size_t)(end - begin);
+    return ISO_OK;
+}
+
+/* A slab is rows of the file; in memory they lie behind each other. There are
+ * elements, so no product of dims is larger than their number. */
+static uint64_t sum_slab(const iso_weight_info_t *info, slab_t slab,
+                         size_t bytes, const void *data)
+{
+    const unsigned char *row = data;
+    size_t width = iso_dtype_bytes(info->dtype);
+    uint64_t inner = 1;
+    uint64_t sum = 0;
+
+    for (int axis = slab.axis + 1; axis < info->shape.rank; axis++) {
+        inner *= (uint64_t)info->shape.dim[axis].size;
+    }
+    size_t row_count = (size_t)(slab.end - slab.begin) * inner;
+    uint64_t first = (uint64_t)slab.begin * inner;
+    for (size_t left = bytes / width; left > 0; left -= row_count) {
+        sum += iso_digest_elements(row, width, first, row_count);
+        row += row_count * width;
+        first += (uint64_t)info->shape.dim[slab.axis].size * inner;
+    }
+    return sum;
+}
+
+static iso_status_t read_part(iso_model_t *model, const iso_weight_info_t *info,
+                              slab_t slab, void *data, uint64_t *sum_out)
+{
+    size_t bytes = 0;
+
+    ISO_TRY(
+        iso_weight_part_bytes(info, slab.axis, slab.begin, slab.end, &bytes));
+    if (model->format_version == 1) {
+        return iso_fail(ISO_INPUT, "the file's format_version is 1, in which "
+                                   "parts of weights cannot be verified; "
+                                   "import the model again");
+    }
+    *sum_out = 0;
+    if (bytes == 0) {
+        return ISO_OK;
+    }
+    ISO_TRY(read_slab(model, info, slab, data));
+    model->bytes_read += bytes;
+    *sum_out = sum_slab(info, slab, bytes, data);
+    return ISO_OK;
+}
+
+iso_status_t iso_model_read_part(iso_model_t *model,
+                                 const iso_weight_info_t *info, int axis,
+                                 int64_t begin, int64_t end, void *data,
+                                 uint64_t *sum_out)
+{
+    slab_t slab = {axis, begin, end};
+    iso_status_t status = read_part(model, info, slab, data, sum_out);
+
     if (status != ISO_OK) {
         return iso_fail_context(status, "model '%s': weight '%s'", model->path,
                                 info->name);

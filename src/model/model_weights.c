@@ -50,7 +50,11 @@ static iso_status_t describe(const iso_model_t *model, hid_t dataset,
     weight->shape = iso_tensor_shape(&header);
     weight->bytes = iso_tensor_bytes(&header);
     ISO_TRY(iso__model_check_storage(model, dataset, weight->bytes));
-    return iso_h5_get_u64(dataset, "digest", &weight->digest);
+    ISO_TRY(iso_h5_get_u64(dataset, "digest", &weight->digest));
+    if (model->format_version == 1) {
+        return ISO_OK;
+    }
+    return iso_h5_get_u64(dataset, "part_digest", &weight->part_digest);
 }
 
 static iso_status_t reserve(listing_t *listing)

@@ -95,15 +95,19 @@ static iso_status_t get_weight(const writer_t *writer,
     return ISO_OK;
 }
 
-/* Write the elements and their digest. */
+/* Write the elements and their digests. */
 static iso_status_t fill_weight(iso_weight_info_t *weight,
                                 const iso_tensor_t *tensor, hid_t dataset)
 {
     int64_t rows = tensor->rank == 0 ? 1 : tensor->dims[0];
 
     weight->digest = iso_digest_of(tensor->data, weight->bytes);
+    weight->part_digest =
+        iso_digest_elements(tensor->data, iso_dtype_bytes(tensor->dtype), 0,
+                            (size_t)iso_tensor_count(tensor));
     ISO_TRY(iso_h5_dataset_write(dataset, tensor, 0, rows, tensor->data));
-    return iso_h5_put_u64(dataset, "digest", weight->digest);
+    ISO_TRY(iso_h5_put_u64(dataset, "digest", weight->digest));
+    return iso_h5_put_u64(dataset, "part_digest", weight->part_digest);
 }
 
 static iso_status_t write_weight(const writer_t *writer,
@@ -184,9 +188,9 @@ static iso_status_t write_attributes(const writer_t *writer)
     ISO_TRY(iso_h5_put_u64(writer->file, "arithmetic_version",
                            ISO_ARITHMETIC_VERSION));
     ISO_TRY(iso_h5_put_text(writer->file, "producer", "isotome " ISO_VERSION));
-    return iso_h5_put_u64(
-        writer->file, "root_digest",
-        iso__model_digest(writer->weights, writer->n_weights));
+    return iso_h5_put_u64(writer->file, "root_digest",
+                          iso__model_digest(writer->weights, writer->n_weights,
+                                            ISO__MODEL_FORMAT_VERSION));
 }
 
 /* -- the whole -- */

@@ -112,39 +112,59 @@ iso_status_t iso_transfers_list(const iso_graph_t *graph,
 
 /* -- bytes of a stage -- */
 
-static iso_status_t add_inputs(const iso_stage_t *stage, size_t *sum)
+size_t iso_transfer_buffer_bytes(const iso_boundary_t *transfer,
+                                 size_t tensor_bytes)
 {
+    int slots = iso_channel_slots(transfer->from_stage, transfer->to_stage);
+
+    return multiply(iso_message_bytes(tensor_bytes), (size_t)slots);
+}
+
+iso_status_t iso_stage_input_bytes(const iso_stage_t *stage, size_t *bytes_out)
+{
+    *bytes_out = 0;
     for (int i = 0; i < stage->n_inputs; i++) {
         iso_node_id_t id = iso_graph_find(stage->graph, stage->inputs[i]);
         const iso_node_t *node = iso_graph_node(stage->graph, id);
         size_t bytes = 0;
 
         ISO_TRY(iso_tensor_bytes_of(node->dtype, &node->shape, &bytes));
-        *sum = iso_bytes_add(*sum, round_up(bytes));
+        *bytes_out = iso_bytes_add(*bytes_out, round_up(bytes));
     }
     return ISO_OK;
 }
 
-iso_status_t iso_stage_buffer_bytes(const iso_partition_t *partition,
-                                    const iso_boundary_t *transfers,
-                                    int n_transfers, int stage,
-                                    size_t *bytes_out)
+/* -- bytes of exchanges -- */
+
+/* Elements that a worker sends to others and gets from them. */
+static int64_t count_moved(const iso_exchange_t *exchange, int worker)
 {
-    size_t sum = 0;
+    int64_t count = 0;
 
-    for (int i = 0; i < n_transfers; i++) {
-        const iso_boundary_t *one = &transfers[i];
-        size_t bytes = 0;
+    for (int other = 0; other < exchange->n_workers; other++) {
+        iso_box_t box;
 
-        if (one->from_stage != stage && one->to_stage != stage) {
+        if (other == worker) {
             continue;
         }
-        ISO_TRY(iso_tensor_bytes_of(one->dtype, &one->shape, &bytes));
-        int slots = iso_channel_slots(one->from_stage, one->to_stage);
-        sum = iso_bytes_add(sum,
-                            multiply(iso_message_bytes(bytes), (size_t)slots));
+        iso_exchange_part(exchange, worker, other, &box);
+        count += iso_box_count(&box);
+        iso_exchange_part(exchange, other, worker, &box);
+        count += iso_box_count(&box);
     }
-    ISO_TRY(add_inputs(iso_partition_stage(partition, stage), &sum));
-    *bytes_out = sum;
-    return ISO_OK;
+    return count;
+}
+
+size_t iso_exchange_buffer_bytes(const iso_exchange_t *exchanges,
+                                 int n_exchanges, int worker)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < n_exchanges; i++) {
+        size_t bytes = multiply((size_t)count_moved(&exchanges[i], worker),
+                                iso_dtype_bytes(exchanges[i].dtype));
+
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }

@@ -12,6 +12,8 @@
 
 #include "isotome/partition.h"
 
+#include "plan/shard/exchange.h"
+
 enum {
     ISO_MESSAGE_HEADER_BYTES = 128,
     ISO_MESSAGE_UNIT_BYTES = 64, /* elements are rounded up to these */
@@ -36,14 +38,20 @@ iso_status_t iso_transfers_list(const iso_graph_t *graph,
                                 const iso_partition_t *partition,
                                 iso_boundary_t **list_out, int *count_out);
 
+/* Bytes that each end of a channel keeps for one value, of which this many
+ * bytes pass; SIZE_MAX when they cannot be counted. */
+size_t iso_transfer_buffer_bytes(const iso_boundary_t *transfer,
+                                 size_t tensor_bytes);
+
+/* Bytes that a stage keeps for rows of the model inputs that it reads. */
+iso_status_t iso_stage_input_bytes(const iso_stage_t *stage, size_t *bytes_out);
+
 /*
- * Bytes that a stage keeps for messages in and out and for rows of the model
- * inputs that it reads; SIZE_MAX when they cannot be counted.
+ * Bytes that a worker keeps to pack and unpack what its stage's workers
+ * exchange: room for the largest exchange, in and out.
  */
-iso_status_t iso_stage_buffer_bytes(const iso_partition_t *partition,
-                                    const iso_boundary_t *transfers,
-                                    int n_transfers, int stage,
-                                    size_t *bytes_out);
+size_t iso_exchange_buffer_bytes(const iso_exchange_t *exchanges,
+                                 int n_exchanges, int worker);
 
 /* Sum, SIZE_MAX instead of an overflow. */
 size_t iso_bytes_add(size_t a, size_t b);

@@ -20,11 +20,51 @@
 static const double default_flops_per_s = 60e9;
 static const double default_memory_bytes_per_s = 8e9;
 static const size_t default_memory_bytes = (size_t)4 << 30;
-static const iso_link_t default_same_host = {2e-6, 4e9};
-static const iso_link_t default_other_host = {30e-6, 1.1e9};
+static const iso_link_figures_t default_links[] = {
+    {{2e-6, 4e9}, 0.0, ISO_COST_DEFAULT},
+    {{30e-6, 1.1e9}, 0.0, ISO_COST_DEFAULT},
+};
+static const iso_collective_figures_t default_collective = {1.0, 1.0, 0.0,
+                                                            ISO_COST_DEFAULT};
+
+/* A copy reads and writes. */
+static const double default_copy_share = 0.5;
+
+/*
+ * Share of flops_per_s (of memory_bytes_per_s: move) that the work of a class
+ * reaches. Contractions lose some to shapes that do not fill the kernels;
+ * elementwise functions and reductions take several instructions for what is
+ * counted as one operation.
+ */
+static const double default_shares[] = {
+    [ISO_RATE_CONV_1X1] = 0.6,
+    [ISO_RATE_CONV_3X3] = 0.6,
+    [ISO_RATE_CONV_LARGE_KERNEL] = 0.6,
+    [ISO_RATE_CONV_FEW_CHANNELS] = 0.6,
+    [ISO_RATE_CONV_GROUPED] = 0.6,
+    [ISO_RATE_CONV_DEPTHWISE] = 0.06,
+    [ISO_RATE_MATMUL_LARGE] = 0.6,
+    [ISO_RATE_MATMUL_SMALL] = 0.6,
+    [ISO_RATE_MATMUL_SKINNY] = 0.6,
+    [ISO_RATE_ELEMENTWISE] = 0.1,
+    [ISO_RATE_TRANSCENDENTAL] = 0.1,
+    [ISO_RATE_REDUCE] = 0.05,
+    [ISO_RATE_NORM] = 0.05,
+    [ISO_RATE_POOL] = 0.05,
+    [ISO_RATE_MOVE] = 1.0,
+};
+_Static_assert(sizeof default_shares / sizeof *default_shares ==
+                   ISO_RATE_CLASS_COUNT,
+               "a share for each class");
 
 const char *const iso__cost_class_names[] = {"measured", "default",
                                              "uncalibrated", NULL};
+const char *const iso__link_kind_names[] = {"same_host", "other_host", NULL};
+const char *const iso__collective_names[] = {
+#define X(name, text) text,
+    ISO_COLLECTIVE_MAP(X)
+#undef X
+        NULL};
 
 iso_status_t iso__machine_create(int world, iso_machine_t **machine_out)
 {
@@ -41,6 +81,10 @@ iso_status_t iso__machine_create(int world, iso_machine_t **machine_out)
         return ISO_NOMEM;
     }
     machine->world = world;
+    memcpy(machine->links, default_links, sizeof machine->links);
+    for (int i = 0; i < ISO_COLLECTIVE_COUNT; i++) {
+        machine->collectives[i] = default_collective;
+    }
     status = iso_arena_create(&machine->arena);
     if (status == ISO_OK) {
         machine->ranks = iso_arena_array(machine->arena, (size_t)world,
@@ -64,6 +108,18 @@ void iso_machine_destroy(iso_machine_t **machine)
     iso_arena_destroy(&dead->arena);
     iso_free(dead);
     *machine = NULL;
+}
+
+void iso__machine_rank_settle(iso_machine_rank_t *rank)
+{
+    for (int i = 0; i < ISO_RATE_CLASS_COUNT; i++) {
+        if (rank->rates[i].cost_class > rank->cost_class) {
+            rank->cost_class = rank->rates[i].cost_class;
+        }
+    }
+    if (rank->copy_bytes_per_s <= 0.0) {
+        rank->copy_bytes_per_s = default_copy_share * rank->memory_bytes_per_s;
+    }
 }
 
 /* Ranks lie on hosts one host after the other; the last may hold fewer. */
@@ -92,6 +148,7 @@ static iso_status_t fill_hosts(iso_machine_t *machine, int ranks_per_host,
             .memory_bytes_per_s = default_memory_bytes_per_s,
             .cost_class = ISO_COST_DEFAULT,
         };
+        iso__machine_rank_settle(&machine->ranks[rank]);
     }
     return ISO_OK;
 }
@@ -108,8 +165,6 @@ iso_status_t iso_machine_default(int world, int ranks_per_host,
                         ranks_per_host);
     }
     ISO_TRY(iso__machine_create(world, machine_out));
-    (*machine_out)->same_host = default_same_host;
-    (*machine_out)->other_host = default_other_host;
     iso_status_t status =
         fill_hosts(*machine_out, ranks_per_host == 0 ? world : ranks_per_host,
                    host_memory_bytes);
@@ -142,16 +197,103 @@ iso_status_t iso_machine_set_rank(iso_machine_t *machine, int rank,
     }
     machine->ranks[rank] = *facts;
     machine->ranks[rank].host = host;
+    iso__machine_rank_settle(&machine->ranks[rank]);
     return ISO_OK;
 }
 
-iso_link_t iso_machine_link(const iso_machine_t *machine, int from, int to)
+iso_rate_t iso_machine_rank_rate(const iso_machine_rank_t *rank,
+                                 iso_rate_class_t rate_class)
+{
+    iso_rate_t rate = rank->rates[rate_class];
+
+    if (rate.per_s > 0.0) {
+        return rate;
+    }
+    rate.per_s = default_shares[rate_class] *
+                 (iso_rate_class_unit(rate_class) == ISO_RATE_BYTES
+                      ? rank->memory_bytes_per_s
+                      : rank->flops_per_s);
+    if (rate.cost_class != ISO_COST_UNCALIBRATED) {
+        rate.cost_class = rank->cost_class;
+    }
+    return rate;
+}
+
+/* -- links and collectives -- */
+
+iso_link_kind_t iso_machine_link_kind(const iso_machine_t *machine, int from,
+                                      int to)
 {
     const char *from_host = iso_machine_rank(machine, from)->host;
     const char *to_host = iso_machine_rank(machine, to)->host;
 
-    return strcmp(from_host, to_host) == 0 ? machine->same_host
-                                           : machine->other_host;
+    return strcmp(from_host, to_host) == 0 ? ISO_LINK_SAME_HOST
+                                           : ISO_LINK_OTHER_HOST;
+}
+
+iso_link_t iso_machine_link(const iso_machine_t *machine, int from, int to)
+{
+    return machine->links[iso_machine_link_kind(machine, from, to)].link;
+}
+
+iso_link_t iso_machine_collective(const iso_machine_t *machine,
+                                  iso_collective_t collective, int from, int to)
+{
+    const iso_collective_figures_t *figures =
+        iso_machine_collective_figures(machine, collective);
+    iso_link_t link = iso_machine_link(machine, from, to);
+
+    link.latency_s *= figures->latency_factor;
+    link.bytes_per_s /= figures->bytes_factor;
+    return link;
+}
+
+const iso_link_figures_t *iso_machine_link_figures(const iso_machine_t *machine,
+                                                   iso_link_kind_t kind)
+{
+    ISO_ASSERT((unsigned)kind < ISO_LINK_KIND_COUNT);
+    return &machine->links[kind];
+}
+
+const iso_collective_figures_t *
+iso_machine_collective_figures(const iso_machine_t *machine,
+                               iso_collective_t collective)
+{
+    ISO_ASSERT((unsigned)collective < ISO_COLLECTIVE_COUNT);
+    return &machine->collectives[collective];
+}
+
+void iso_machine_set_link(iso_machine_t *machine, iso_link_kind_t kind,
+                          const iso_link_figures_t *figures)
+{
+    ISO_ASSERT((unsigned)kind < ISO_LINK_KIND_COUNT);
+    machine->links[kind] = *figures;
+}
+
+void iso_machine_set_collective(iso_machine_t *machine,
+                                iso_collective_t collective,
+                                const iso_collective_figures_t *figures)
+{
+    ISO_ASSERT((unsigned)collective < ISO_COLLECTIVE_COUNT);
+    machine->collectives[collective] = *figures;
+}
+
+const char *iso_link_kind_string(iso_link_kind_t kind)
+{
+    ISO_ASSERT((unsigned)kind < ISO_LINK_KIND_COUNT);
+    return iso__link_kind_names[kind];
+}
+
+const char *iso_collective_string(iso_collective_t collective)
+{
+    ISO_ASSERT((unsigned)collective < ISO_COLLECTIVE_COUNT);
+    return iso__collective_names[collective];
+}
+
+const char *iso_cost_class_string(iso_cost_class_t cost_class)
+{
+    ISO_ASSERT((unsigned)cost_class <= ISO_COST_UNCALIBRATED);
+    return iso__cost_class_names[cost_class];
 }
 
 double iso_link_seconds(iso_link_t link, size_t bytes)
@@ -159,10 +301,39 @@ double iso_link_seconds(iso_link_t link, size_t bytes)
     return link.latency_s + (double)bytes / link.bytes_per_s;
 }
 
-static void add_link(iso_digest_t *digest, iso_link_t link)
+/* -- digest -- */
+
+static void add_links(iso_digest_t *digest, const iso_machine_t *machine)
 {
-    iso_digest_add_double(digest, link.latency_s);
-    iso_digest_add_double(digest, link.bytes_per_s);
+    for (int i = 0; i < ISO_LINK_KIND_COUNT; i++) {
+        const iso_link_figures_t *figures = &machine->links[i];
+        iso_digest_add_double(digest, figures->link.latency_s);
+        iso_digest_add_double(digest, figures->link.bytes_per_s);
+        iso_digest_add_double(digest, figures->spread);
+        iso_digest_add_int(digest, (int64_t)figures->cost_class);
+    }
+    for (int i = 0; i < ISO_COLLECTIVE_COUNT; i++) {
+        const iso_collective_figures_t *figures = &machine->collectives[i];
+        iso_digest_add_double(digest, figures->latency_factor);
+        iso_digest_add_double(digest, figures->bytes_factor);
+        iso_digest_add_double(digest, figures->spread);
+        iso_digest_add_int(digest, (int64_t)figures->cost_class);
+    }
+}
+
+static void add_rank(iso_digest_t *digest, const iso_machine_rank_t *rank)
+{
+    iso_digest_add_text(digest, rank->host);
+    iso_digest_add_int(digest, (int64_t)rank->memory_bytes);
+    iso_digest_add_double(digest, rank->flops_per_s);
+    iso_digest_add_double(digest, rank->memory_bytes_per_s);
+    iso_digest_add_int(digest, (int64_t)rank->cost_class);
+    iso_digest_add_double(digest, rank->copy_bytes_per_s);
+    for (int i = 0; i < ISO_RATE_CLASS_COUNT; i++) {
+        iso_digest_add_double(digest, rank->rates[i].per_s);
+        iso_digest_add_double(digest, rank->rates[i].spread);
+        iso_digest_add_int(digest, (int64_t)rank->rates[i].cost_class);
+    }
 }
 
 uint64_t iso_machine_digest(const iso_machine_t *machine)
@@ -172,15 +343,9 @@ uint64_t iso_machine_digest(const iso_machine_t *machine)
     iso_digest_begin(&digest);
     iso_digest_add_text(&digest, "machine");
     iso_digest_add_int(&digest, machine->world);
-    add_link(&digest, machine->same_host);
-    add_link(&digest, machine->other_host);
+    add_links(&digest, machine);
     for (int i = 0; i < machine->world; i++) {
-        const iso_machine_rank_t *rank = &machine->ranks[i];
-        iso_digest_add_text(&digest, rank->host);
-        iso_digest_add_int(&digest, (int64_t)rank->memory_bytes);
-        iso_digest_add_double(&digest, rank->flops_per_s);
-        iso_digest_add_double(&digest, rank->memory_bytes_per_s);
-        iso_digest_add_int(&digest, (int64_t)rank->cost_class);
+        add_rank(&digest, &machine->ranks[i]);
     }
     return iso_digest_end(&digest);
 }

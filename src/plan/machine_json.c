@@ -1,4 +1,6 @@
 /* The machine file: isotome-machine(5). */
+#include "plan/machine_json.h"
+
 #include "isotome/error.h"
 #include "isotome/layer_split.h"
 
@@ -23,6 +25,25 @@ static iso_status_t read_rate(const iso_json_t *in, const char *key,
     return ISO_OK;
 }
 
+static iso_status_t read_least_0(const iso_json_t *in, const char *key,
+                                 double *out)
+{
+    ISO_TRY(iso_json_double(in, key, out));
+    if (!(*out >= 0.0 && *out < INFINITY)) {
+        return iso_json_fail(
+            in, "'%s' is %g, expected a finite number, at least 0", key, *out);
+    }
+    return ISO_OK;
+}
+
+/* Left out: 0. */
+static iso_status_t read_spread(const iso_json_t *in, double *out)
+{
+    *out = 0.0;
+    return iso_json_has(in, "spread") ? read_least_0(in, "spread", out)
+                                      : ISO_OK;
+}
+
 static iso_status_t read_class(const iso_json_t *in, iso_cost_class_t *out)
 {
     const char *text = NULL;
@@ -40,58 +61,181 @@ static iso_status_t read_class(const iso_json_t *in, iso_cost_class_t *out)
                          text);
 }
 
+/* -- ranks -- */
+
+static iso_status_t read_class_rate(const iso_json_t *rates,
+                                    iso_rate_class_t rate_class,
+                                    iso_rate_t *rate)
+{
+    const char *figure = iso_rate_class_unit(rate_class) == ISO_RATE_BYTES
+                             ? "bytes_per_s"
+                             : "flops_per_s";
+    const char *const keys[] = {figure, "spread", "cost", NULL};
+    iso_json_t in;
+
+    if (!iso_json_has(rates, iso_rate_class_string(rate_class))) {
+        return ISO_OK;
+    }
+    ISO_TRY(iso_json_object(rates, iso_rate_class_string(rate_class), &in));
+    ISO_TRY(iso_json_only(&in, keys));
+    ISO_TRY(read_class(&in, &rate->cost_class));
+    ISO_TRY(read_spread(&in, &rate->spread));
+    if (rate->cost_class == ISO_COST_UNCALIBRATED &&
+        !iso_json_has(&in, figure)) {
+        return ISO_OK;
+    }
+    return read_rate(&in, figure, &rate->per_s);
+}
+
+static iso_status_t read_class_rates(const iso_json_t *rank,
+                                     iso_rate_t *rates_out)
+{
+    const char *names[ISO_RATE_CLASS_COUNT + 1] = {NULL};
+    iso_json_t rates;
+
+    if (!iso_json_has(rank, "rates")) {
+        return ISO_OK;
+    }
+    for (int i = 0; i < ISO_RATE_CLASS_COUNT; i++) {
+        names[i] = iso_rate_class_string((iso_rate_class_t)i);
+    }
+    ISO_TRY(iso_json_object(rank, "rates", &rates));
+    ISO_TRY(iso_json_only(&rates, names));
+    for (int i = 0; i < ISO_RATE_CLASS_COUNT; i++) {
+        ISO_TRY(read_class_rate(&rates, (iso_rate_class_t)i, &rates_out[i]));
+    }
+    return ISO_OK;
+}
+
+/* Left out: 0, for the default. */
+static iso_status_t read_copy_rate(const iso_json_t *in, double *out)
+{
+    *out = 0.0;
+    return iso_json_has(in, "copy_bytes_per_s")
+               ? read_rate(in, "copy_bytes_per_s", out)
+               : ISO_OK;
+}
+
+static iso_status_t read_host(const iso_json_t *in, iso_machine_t *machine,
+                              const char **host_out)
+{
+    const char *host = NULL;
+
+    ISO_TRY(iso_json_text(in, "host", &host));
+    if (host[0] == '\0') {
+        return iso_json_fail(in, "'host' is empty");
+    }
+    *host_out = iso_arena_text(machine->arena, host);
+    return *host_out == NULL ? ISO_NOMEM : ISO_OK;
+}
+
+static iso_status_t read_speed(const iso_json_t *in, iso_machine_rank_t *rank)
+{
+    ISO_TRY(read_rate(in, "flops_per_s", &rank->flops_per_s));
+    ISO_TRY(read_rate(in, "memory_bytes_per_s", &rank->memory_bytes_per_s));
+    ISO_TRY(read_class(in, &rank->cost_class));
+    ISO_TRY(read_copy_rate(in, &rank->copy_bytes_per_s));
+    ISO_TRY(read_class_rates(in, rank->rates));
+    iso__machine_rank_settle(rank);
+    return ISO_OK;
+}
+
 static iso_status_t read_rank(const iso_json_t *in, iso_machine_t *machine,
                               iso_machine_rank_t *rank)
 {
-    static const char *const keys[] = {"host",        "memory_bytes",
-                                       "flops_per_s", "memory_bytes_per_s",
-                                       "cost",        NULL};
+    static const char *const keys[] = {
+        "host", "memory_bytes",     "flops_per_s", "memory_bytes_per_s",
+        "cost", "copy_bytes_per_s", "rates",       NULL};
     int64_t memory_bytes = 0;
 
     ISO_TRY(iso_json_only(in, keys));
-    ISO_TRY(iso_json_text(in, "host", &rank->host));
-    if (rank->host[0] == '\0') {
-        return iso_json_fail(in, "'host' is empty");
-    }
-    rank->host = iso_arena_text(machine->arena, rank->host);
-    if (rank->host == NULL) {
-        return ISO_NOMEM;
-    }
+    ISO_TRY(read_host(in, machine, &rank->host));
     ISO_TRY(iso_json_int(in, "memory_bytes", 1, INT64_MAX, &memory_bytes));
     rank->memory_bytes = (size_t)memory_bytes;
-    ISO_TRY(read_rate(in, "flops_per_s", &rank->flops_per_s));
-    ISO_TRY(read_rate(in, "memory_bytes_per_s", &rank->memory_bytes_per_s));
-    return read_class(in, &rank->cost_class);
+    return read_speed(in, rank);
+}
+
+/* -- links and collectives -- */
+
+/* Left out: default. A pair of ranks is measured or not; there is none that
+ * must not be used. */
+static iso_status_t read_link_class(const iso_json_t *in, iso_cost_class_t *out)
+{
+    *out = ISO_COST_DEFAULT;
+    if (!iso_json_has(in, "cost")) {
+        return ISO_OK;
+    }
+    ISO_TRY(read_class(in, out));
+    if (*out == ISO_COST_UNCALIBRATED) {
+        return iso_json_fail(
+            in, "'cost' is 'uncalibrated', expected measured or default");
+    }
+    return ISO_OK;
 }
 
 static iso_status_t read_link(const iso_json_t *in, const char *key,
-                              iso_link_t *link)
+                              iso_link_figures_t *figures)
 {
-    static const char *const keys[] = {"latency_s", "bytes_per_s", NULL};
+    static const char *const keys[] = {"latency_s", "bytes_per_s", "spread",
+                                       "cost", NULL};
     iso_json_t member;
 
     ISO_TRY(iso_json_object(in, key, &member));
     ISO_TRY(iso_json_only(&member, keys));
-    ISO_TRY(iso_json_double(&member, "latency_s", &link->latency_s));
-    if (!(link->latency_s >= 0.0 && link->latency_s < INFINITY)) {
-        return iso_json_fail(&member,
-                             "'latency_s' is %g, expected a finite number, at "
-                             "least 0",
-                             link->latency_s);
-    }
-    return read_rate(&member, "bytes_per_s", &link->bytes_per_s);
+    ISO_TRY(read_least_0(&member, "latency_s", &figures->link.latency_s));
+    ISO_TRY(read_rate(&member, "bytes_per_s", &figures->link.bytes_per_s));
+    ISO_TRY(read_spread(&member, &figures->spread));
+    return read_link_class(&member, &figures->cost_class);
 }
 
 static iso_status_t read_links(const iso_json_t *in, iso_machine_t *machine)
 {
-    static const char *const keys[] = {"same_host", "other_host", NULL};
     iso_json_t links;
 
     ISO_TRY(iso_json_object(in, "links", &links));
-    ISO_TRY(iso_json_only(&links, keys));
-    ISO_TRY(read_link(&links, "same_host", &machine->same_host));
-    return read_link(&links, "other_host", &machine->other_host);
+    ISO_TRY(iso_json_only(&links, iso__link_kind_names));
+    for (int i = 0; i < ISO_LINK_KIND_COUNT; i++) {
+        ISO_TRY(read_link(&links, iso__link_kind_names[i], &machine->links[i]));
+    }
+    return ISO_OK;
 }
+
+static iso_status_t read_collective(const iso_json_t *in, const char *key,
+                                    iso_collective_figures_t *figures)
+{
+    static const char *const keys[] = {"latency_factor", "bytes_factor",
+                                       "spread", "cost", NULL};
+    iso_json_t member;
+
+    if (!iso_json_has(in, key)) {
+        return ISO_OK;
+    }
+    ISO_TRY(iso_json_object(in, key, &member));
+    ISO_TRY(iso_json_only(&member, keys));
+    ISO_TRY(read_rate(&member, "latency_factor", &figures->latency_factor));
+    ISO_TRY(read_rate(&member, "bytes_factor", &figures->bytes_factor));
+    ISO_TRY(read_spread(&member, &figures->spread));
+    return read_link_class(&member, &figures->cost_class);
+}
+
+static iso_status_t read_collectives(const iso_json_t *in,
+                                     iso_machine_t *machine)
+{
+    iso_json_t collectives;
+
+    if (!iso_json_has(in, "collectives")) {
+        return ISO_OK;
+    }
+    ISO_TRY(iso_json_object(in, "collectives", &collectives));
+    ISO_TRY(iso_json_only(&collectives, iso__collective_names));
+    for (int i = 0; i < ISO_COLLECTIVE_COUNT; i++) {
+        ISO_TRY(read_collective(&collectives, iso__collective_names[i],
+                                &machine->collectives[i]));
+    }
+    return ISO_OK;
+}
+
+/* -- the file -- */
 
 static iso_status_t read_ranks(const iso_json_t *ranks, iso_machine_t *machine)
 {
@@ -104,8 +248,8 @@ static iso_status_t read_ranks(const iso_json_t *ranks, iso_machine_t *machine)
 
 static iso_status_t read_head(const iso_json_t *file)
 {
-    static const char *const keys[] = {"format", "format_version", "links",
-                                       "ranks", NULL};
+    static const char *const keys[] = {"format",      "format_version", "links",
+                                       "collectives", "ranks",          NULL};
     const char *format = NULL;
     int64_t version = 0;
 
@@ -135,6 +279,9 @@ static iso_status_t read_machine(const iso_json_t *file,
     ISO_TRY(iso__machine_create((int)world, machine_out));
     status = read_links(file, *machine_out);
     if (status == ISO_OK) {
+        status = read_collectives(file, *machine_out);
+    }
+    if (status == ISO_OK) {
         status = read_ranks(&ranks, *machine_out);
     }
     if (status != ISO_OK) {
@@ -156,38 +303,127 @@ iso_status_t iso_machine_read(const char *path, iso_machine_t **machine_out)
 
 /* -- write -- */
 
-static json_t *link_to_json(iso_link_t link)
+/*
+ * A json_t that is NULL, for want of memory, makes whatever it is packed into
+ * NULL too; so the last one tells.
+ */
+static json_t *link_to_json(const iso_link_figures_t *figures)
 {
-    return json_pack("{s:f, s:f}", "latency_s", link.latency_s, "bytes_per_s",
-                     link.bytes_per_s);
+    return json_pack("{s:f, s:f, s:f, s:s}", "latency_s",
+                     figures->link.latency_s, "bytes_per_s",
+                     figures->link.bytes_per_s, "spread", figures->spread,
+                     "cost", iso__cost_class_names[figures->cost_class]);
+}
+
+static json_t *collective_to_json(const iso_collective_figures_t *figures)
+{
+    return json_pack("{s:f, s:f, s:f, s:s}", "latency_factor",
+                     figures->latency_factor, "bytes_factor",
+                     figures->bytes_factor, "spread", figures->spread, "cost",
+                     iso__cost_class_names[figures->cost_class]);
+}
+
+static json_t *collectives_to_json(const iso_machine_t *machine)
+{
+    json_t *object = json_object();
+
+    for (int i = 0; i < ISO_COLLECTIVE_COUNT; i++) {
+        if (json_object_set_new(object, iso__collective_names[i],
+                                collective_to_json(&machine->collectives[i])) !=
+            0) {
+            json_decref(object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
+static json_t *rate_to_json(const iso_rate_t *rate, iso_rate_unit_t unit)
+{
+    const char *cost = iso__cost_class_names[rate->cost_class];
+
+    if (rate->per_s <= 0.0) {
+        return json_pack("{s:f, s:s}", "spread", rate->spread, "cost", cost);
+    }
+    return json_pack("{s:f, s:f, s:s}",
+                     unit == ISO_RATE_BYTES ? "bytes_per_s" : "flops_per_s",
+                     rate->per_s, "spread", rate->spread, "cost", cost);
+}
+
+/* Rates that say something; an empty object is left away. */
+static json_t *rates_to_json(const iso_machine_rank_t *rank)
+{
+    json_t *object = json_object();
+
+    for (int i = 0; i < ISO_RATE_CLASS_COUNT; i++) {
+        const iso_rate_class_t rate_class = (iso_rate_class_t)i;
+        const iso_rate_t *rate = &rank->rates[i];
+
+        if (rate->per_s <= 0.0 && rate->cost_class != ISO_COST_UNCALIBRATED) {
+            continue;
+        }
+        if (json_object_set_new(
+                object, iso_rate_class_string(rate_class),
+                rate_to_json(rate, iso_rate_class_unit(rate_class))) != 0) {
+            json_decref(object);
+            return NULL;
+        }
+    }
+    return object;
 }
 
 static json_t *rank_to_json(const iso_machine_rank_t *rank)
 {
-    return json_pack("{s:s, s:I, s:f, s:f, s:s}", "host", rank->host,
-                     "memory_bytes", (json_int_t)rank->memory_bytes,
-                     "flops_per_s", rank->flops_per_s, "memory_bytes_per_s",
-                     rank->memory_bytes_per_s, "cost",
-                     iso__cost_class_names[rank->cost_class]);
+    json_t *object = json_pack(
+        "{s:s, s:I, s:f, s:f, s:f, s:s, s:o}", "host", rank->host,
+        "memory_bytes", (json_int_t)rank->memory_bytes, "flops_per_s",
+        rank->flops_per_s, "memory_bytes_per_s", rank->memory_bytes_per_s,
+        "copy_bytes_per_s", rank->copy_bytes_per_s, "cost",
+        iso__cost_class_names[rank->cost_class], "rates", rates_to_json(rank));
+
+    if (json_object_size(json_object_get(object, "rates")) == 0) {
+        (void)json_object_del(object, "rates");
+    }
+    return object;
 }
 
-static json_t *machine_to_json(const iso_machine_t *machine)
+static json_t *ranks_to_json(const iso_machine_t *machine)
 {
     json_t *ranks = json_array();
 
     for (int i = 0; i < machine->world; i++) {
-        /* A NULL element makes the append fail, and with it the packing. */
         if (json_array_append_new(ranks, rank_to_json(&machine->ranks[i])) !=
             0) {
             json_decref(ranks);
             return NULL;
         }
     }
-    return json_pack("{s:s, s:i, s:{s:o, s:o}, s:o}", "format",
+    return ranks;
+}
+
+static json_t *machine_to_json(const iso_machine_t *machine)
+{
+    return json_pack("{s:s, s:i, s:{s:o, s:o}, s:o, s:o}", "format",
                      "isotome-machine", "format_version", FORMAT_VERSION,
-                     "links", "same_host", link_to_json(machine->same_host),
-                     "other_host", link_to_json(machine->other_host), "ranks",
-                     ranks);
+                     "links", iso__link_kind_names[ISO_LINK_SAME_HOST],
+                     link_to_json(&machine->links[ISO_LINK_SAME_HOST]),
+                     iso__link_kind_names[ISO_LINK_OTHER_HOST],
+                     link_to_json(&machine->links[ISO_LINK_OTHER_HOST]),
+                     "collectives", collectives_to_json(machine), "ranks",
+                     ranks_to_json(machine));
+}
+
+iso_status_t iso_machine_print(const iso_machine_t *machine, char **text_out)
+{
+    json_t *json = machine_to_json(machine);
+
+    *text_out = NULL;
+    if (json == NULL) {
+        return iso_fail(ISO_NOMEM, "out of memory: cannot print a machine");
+    }
+    iso_status_t status = iso_json_print(json, 2, text_out);
+    json_decref(json);
+    return status;
 }
 
 iso_status_t iso_machine_write(const iso_machine_t *machine, const char *path)

@@ -3,34 +3,6 @@
 #include <math.h>
 #include <stdbool.h>
 
-/*
- * Share of a rank's rate that ops of a class reach. Contractions lose some to
- * shapes that do not fill the kernels; elementwise functions and reductions
- * take several instructions for what is counted as one operation.
- */
-static double efficiency_of(iso_op_class_t op_class)
-{
-    switch (op_class) {
-    case ISO_OP_CLASS_CONTRACT:
-        return 0.6;
-    case ISO_OP_CLASS_UNARY:
-    case ISO_OP_CLASS_BINARY:
-    case ISO_OP_CLASS_COMPARE:
-    case ISO_OP_CLASS_LOGIC:
-        return 0.1;
-    case ISO_OP_CLASS_REDUCE:
-    case ISO_OP_CLASS_NORM:
-    case ISO_OP_CLASS_POOL:
-        return 0.05;
-    case ISO_OP_CLASS_LEAF:
-    case ISO_OP_CLASS_MOVE:
-    case ISO_OP_CLASS_MAKE:
-    case ISO_OP_CLASS_EXCHANGE:
-        break;
-    }
-    return 0.02;
-}
-
 static bool is_free(const iso_node_t *node)
 {
     return iso_node_is_leaf(node) || node->op == ISO_OP_RESHAPE;
@@ -39,14 +11,30 @@ static bool is_free(const iso_node_t *node)
 double iso_cost_seconds(const iso_node_t *node, const iso_node_cost_t *cost,
                         const iso_machine_rank_t *rank)
 {
-    double rate =
-        rank->flops_per_s * efficiency_of(iso_op_info(node->op)->op_class);
-    double bytes = (double)cost->operand_bytes + (double)cost->output_bytes;
+    const double bytes =
+        (double)cost->operand_bytes + (double)cost->output_bytes;
+    const double work = iso_rate_class_unit(cost->rate_class) == ISO_RATE_BYTES
+                            ? bytes
+                            : cost->flops;
 
     if (is_free(node)) {
         return 0.0;
     }
-    return fmax(cost->flops / rate, bytes / rank->memory_bytes_per_s);
+    return fmax(work / iso_machine_rank_rate(rank, cost->rate_class).per_s,
+                bytes / rank->memory_bytes_per_s);
+}
+
+bool iso_cost_same_speed(const iso_machine_rank_t *a,
+                         const iso_machine_rank_t *b)
+{
+    bool same = a->memory_bytes_per_s == b->memory_bytes_per_s;
+
+    for (int i = 0; same && i < ISO_RATE_CLASS_COUNT; i++) {
+        const iso_rate_class_t rate_class = (iso_rate_class_t)i;
+        same = iso_machine_rank_rate(a, rate_class).per_s ==
+               iso_machine_rank_rate(b, rate_class).per_s;
+    }
+    return same;
 }
 
 iso_status_t iso_node_seconds(const iso_graph_t *graph, iso_node_id_t node,

@@ -1,10 +1,7 @@
 /*
- * Predicted seconds of a node on one rank: the longer of its arithmetic at
- * the rank's rate and its bytes at the rank's memory bandwidth.
- *
- * A rank's rate is that of a well-shaped contraction; other classes of ops
- * reach a fixed share of it (node_seconds.c). Leaves and reshapes, which do
- * nothing, take no time.
+ * Predicted seconds of a node on one rank: the longer of its work at the
+ * rank's rate for its rate class (isotome/rate.h) and its bytes at the rank's
+ * memory bandwidth. Leaves and reshapes, which do nothing, take no time.
  */
 #ifndef ISO_NODE_SECONDS_H
 #define ISO_NODE_SECONDS_H
@@ -14,10 +11,16 @@
 
 #include "graph/cost.h"
 
+#include <stdbool.h>
+
 /* Of an op that costs this much: a node, or a piece of it (with a share of
  * its cost). */
 double iso_cost_seconds(const iso_node_t *node, const iso_node_cost_t *cost,
                         const iso_machine_rank_t *rank);
+
+/* Whether two ranks take the same seconds for every node. */
+bool iso_cost_same_speed(const iso_machine_rank_t *a,
+                         const iso_machine_rank_t *b);
 
 /* Errors: ISO_SHAPE when a dim is not bound. */
 iso_status_t iso_node_seconds(const iso_graph_t *graph, iso_node_id_t node,

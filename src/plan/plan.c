@@ -9,6 +9,8 @@
 #include "graph/samples.h"
 #include "plan/plan_impl.h"
 
+#include <math.h>
+
 const char *const iso__split_kind_names[] = {"balanced", "even", "memory",
                                              "explicit", NULL};
 
@@ -21,6 +23,11 @@ void iso_plan_destroy(iso_plan_t **plan)
     if (dead == NULL) {
         return;
     }
+    for (int stage = 0; dead->cuts != NULL && stage < dead->n_stages; stage++) {
+        iso_stage_cut_destroy(&dead->cuts[stage]);
+    }
+    iso_free(dead->cuts);
+    iso_partition_destroy(&dead->partition);
     iso_layer_split_free(&dead->split);
     iso_arena_destroy(&dead->arena);
     iso_free(dead);
@@ -110,15 +117,8 @@ static iso_status_t choose_world(iso_plan_t *plan, const iso_machine_t *machine,
         return iso_fail(ISO_INVAL, "%lld samples, expected at least 0",
                         (long long)options->samples);
     }
-    if (options->strict && options->world > plan->layer_count) {
-        return iso_fail(ISO_INVAL,
-                        "%d ranks for a model of %d layers: at most %d have "
-                        "a stage",
-                        options->world, plan->layer_count, plan->layer_count);
-    }
     plan->world = options->world;
-    plan->used =
-        options->world < plan->layer_count ? options->world : plan->layer_count;
+    ISO_TRY(iso__plan_choose_grid(plan, options));
     plan->samples = options->samples;
     plan->split_kind = options->split_kind;
     for (int rank = 0; rank < plan->used; rank++) {
@@ -136,7 +136,7 @@ static iso_status_t check_memory(const iso_plan_t *plan,
     int rank = 0;
 
     while (rank < plan->used &&
-           plan->stages[rank].peak_bytes <=
+           plan->parts[rank].peak_bytes <=
                iso_machine_rank(machine, rank)->memory_bytes) {
         rank++;
     }
@@ -147,8 +147,8 @@ static iso_status_t check_memory(const iso_plan_t *plan,
         ISO_INVAL,
         "the model does not fit: rank %d on %s would need %s but has %s; use "
         "more ranks, a smaller micro-batch or a machine file with its memory",
-        rank, plan->stages[rank].host,
-        iso_text_bytes(plan->stages[rank].peak_bytes, need),
+        rank, plan->parts[rank].host,
+        iso_text_bytes(plan->parts[rank].peak_bytes, need),
         iso_text_bytes(iso_machine_rank(machine, rank)->memory_bytes, limit));
 }
 
@@ -159,6 +159,8 @@ static iso_status_t decide(iso_plan_t *plan, const iso_graph_t *graph,
     ISO_TRY(choose_world(plan, machine, options));
     ISO_TRY(iso__plan_choose_batch(plan, graph, options));
     ISO_TRY(iso__plan_choose_split(plan, graph, machine, options));
+    ISO_TRY(iso__plan_cut_stages(plan, graph));
+    ISO_TRY(iso__plan_choose_cuts(plan, machine, options));
     ISO_TRY(iso__plan_describe(plan, graph, machine));
     return check_memory(plan, machine);
 }
@@ -168,6 +170,10 @@ iso_status_t iso_plan_create(const iso_graph_t *graph,
                              const iso_plan_options_t *options,
                              iso_plan_t **plan_out)
 {
+    if (options->propose) {
+        *plan_out = NULL;
+        return iso__plan_propose(graph, machine, options, plan_out);
+    }
     ISO_TRY(iso__plan_start(graph, plan_out));
     iso_status_t status = decide(*plan_out, graph, machine, options);
 
@@ -187,6 +193,11 @@ int iso_plan_world(const iso_plan_t *plan)
 int iso_plan_used(const iso_plan_t *plan)
 {
     return plan->used;
+}
+
+int iso_plan_stage_count(const iso_plan_t *plan)
+{
+    return plan->n_stages;
 }
 
 int64_t iso_plan_micro_batch(const iso_plan_t *plan)
@@ -209,10 +220,10 @@ const iso_layer_split_t *iso_plan_split(const iso_plan_t *plan)
     return &plan->split;
 }
 
-const iso_plan_stage_t *iso_plan_stage(const iso_plan_t *plan, int rank)
+const iso_plan_part_t *iso_plan_part(const iso_plan_t *plan, int rank)
 {
     ISO_ASSERT(rank >= 0 && rank < plan->used);
-    return &plan->stages[rank];
+    return &plan->parts[rank];
 }
 
 int iso_plan_boundary_count(const iso_plan_t *plan)
@@ -226,9 +237,34 @@ const iso_boundary_t *iso_plan_boundary(const iso_plan_t *plan, int index)
     return &plan->boundaries[index];
 }
 
+int iso_plan_exchange_count(const iso_plan_t *plan)
+{
+    return plan->n_exchanges;
+}
+
+const iso_plan_exchange_t *iso_plan_exchange(const iso_plan_t *plan, int index)
+{
+    ISO_ASSERT(index >= 0 && index < plan->n_exchanges);
+    return &plan->exchanges[index];
+}
+
 uint64_t iso_plan_graph_digest(const iso_plan_t *plan)
 {
     return plan->graph_digest;
+}
+
+static void add_cut(iso_digest_t *digest, const iso_stage_cut_t *cut)
+{
+    for (iso_node_id_t id = 0; id < cut->n_nodes; id++) {
+        const iso_node_cut_t *node = &cut->nodes[id];
+
+        iso_digest_add_int(digest, node->kind);
+        iso_digest_add_int(digest,
+                           node->kind == ISO_CUT_SPLIT ? node->axis : 0);
+        for (int i = 0; node->ranges != NULL && i < cut->n_workers; i++) {
+            iso_digest_add_int(digest, iso_range_length(node->ranges[i]));
+        }
+    }
 }
 
 uint64_t iso_plan_digest(const iso_plan_t *plan)
@@ -243,15 +279,28 @@ uint64_t iso_plan_digest(const iso_plan_t *plan)
     iso_digest_add_int(&digest, plan->used);
     iso_digest_add_int(&digest, plan->micro_batch);
     iso_digest_add_int(&digest, (int64_t)iso_layer_split_digest(&plan->split));
+    for (int stage = 0; stage < plan->n_stages; stage++) {
+        iso_digest_add_int(&digest, iso_plan_width(plan, stage));
+        add_cut(&digest, plan->cuts[stage]);
+    }
     return iso_digest_end(&digest);
 }
 
 /* -- time -- */
 
-/* A stage is busy while it computes and while it hands on what it computed. */
-static double busy_s(const iso_plan_stage_t *stage)
+/* A worker is busy while it computes, exchanges and hands on. */
+double iso__plan_busy_s(const iso_plan_t *plan, int stage)
 {
-    return stage->compute_s + stage->send_s;
+    double slowest_s = 0.0;
+
+    for (int worker = 0; worker < iso_plan_width(plan, stage); worker++) {
+        const iso_plan_part_t *part =
+            &plan->parts[iso_plan_rank_of(plan, stage, worker)];
+
+        slowest_s =
+            fmax(slowest_s, part->compute_s + part->exchange_s + part->send_s);
+    }
+    return slowest_s;
 }
 
 static double micro_batches(const iso_plan_t *plan, int64_t samples)
@@ -271,10 +320,10 @@ double iso_plan_seconds(const iso_plan_t *plan, int64_t samples)
     double through_s = 0.0;
     double slowest_s = 0.0;
 
-    for (int rank = 0; rank < plan->used; rank++) {
-        double stage_s = busy_s(&plan->stages[rank]);
+    for (int stage = 0; stage < plan->n_stages; stage++) {
+        double stage_s = iso__plan_busy_s(plan, stage);
         through_s += stage_s;
-        slowest_s = stage_s > slowest_s ? stage_s : slowest_s;
+        slowest_s = fmax(slowest_s, stage_s);
     }
     return count > 0.0 ? through_s + (count - 1.0) * slowest_s : 0.0;
 }
@@ -284,9 +333,9 @@ double iso_plan_bubble(const iso_plan_t *plan, int64_t samples)
     double seconds = iso_plan_seconds(plan, samples);
     double all_busy_s = 0.0;
 
-    for (int rank = 0; rank < plan->used; rank++) {
+    for (int stage = 0; stage < plan->n_stages; stage++) {
         all_busy_s +=
-            busy_s(&plan->stages[rank]) * micro_batches(plan, samples);
+            iso__plan_busy_s(plan, stage) * micro_batches(plan, samples);
     }
-    return seconds > 0.0 ? 1.0 - all_busy_s / (seconds * plan->used) : 0.0;
+    return seconds > 0.0 ? 1.0 - all_busy_s / (seconds * plan->n_stages) : 0.0;
 }

@@ -55,13 +55,13 @@ int64_t iso__plan_count_batches(int64_t samples, int64_t micro_batch)
 static iso_status_t choose(iso_plan_t *plan, const iso_graph_t *graph)
 {
     int64_t batch = LARGEST_CHOSEN;
-    int64_t wanted = BATCHES_PER_STAGE * (int64_t)plan->used;
+    int64_t wanted = BATCHES_PER_STAGE * (int64_t)plan->n_stages;
     size_t bytes = 0;
 
     ISO_TRY(bytes_of_a_sample(plan, graph, &bytes));
     while (batch > 1 &&
            (bytes > modest_bytes / (size_t)batch ||
-            (plan->samples > 0 && plan->used > 1 &&
+            (plan->samples > 0 && plan->n_stages > 1 &&
              iso__plan_count_batches(plan->samples, batch) < wanted))) {
         batch /= 2;
     }

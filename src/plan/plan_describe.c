@@ -1,76 +1,15 @@
-/* What follows from a plan's decisions: the stages and their figures. */
+/* What follows from a plan's decisions: the parts and their figures. */
 #include "isotome/error.h"
 
 #include "base/mem.h"
-#include "graph/pass.h"
-#include "kernel/ref.h"
 #include "kernel/scratch.h"
 #include "plan/buffers.h"
 #include "plan/memory_plan.h"
 #include "plan/node_seconds.h"
-#include "plan/partition_impl.h"
 #include "plan/plan_impl.h"
+#include "plan/plan_local.h"
 
 #include <math.h>
-
-/* -- the stages -- */
-
-static iso_status_t fold_stages(iso_partition_t *partition)
-{
-    for (int i = 0; i < partition->n_stages; i++) {
-        iso_stage_t *stage = &partition->stages[i];
-        iso_graph_t *folded = NULL;
-
-        ISO_TRY(iso_graph_fold(stage->graph, iso_ref_run, NULL, &folded));
-        iso_graph_destroy(&stage->graph);
-        stage->graph = folded;
-    }
-    return ISO_OK;
-}
-
-/* Counts by rank become counts by stage. */
-static iso_status_t cut_by_split(const iso_plan_t *plan,
-                                 const iso_graph_t *bound,
-                                 iso_partition_t **partition_out)
-{
-    int64_t *counts = iso_alloc_zeroed((size_t)plan->used, sizeof *counts);
-
-    if (counts == NULL) {
-        return ISO_NOMEM;
-    }
-    for (int rank = 0; rank < plan->used; rank++) {
-        counts[plan->used - 1 - rank] = plan->split.counts[rank];
-    }
-    iso_status_t status = iso_partition_create_by_layers(
-        bound, counts, plan->used, partition_out);
-    if (status == ISO_OK) {
-        status = fold_stages(*partition_out);
-        if (status != ISO_OK) {
-            iso_partition_destroy(partition_out);
-        }
-    }
-    iso_free(counts);
-    return status;
-}
-
-iso_status_t iso_plan_partition(const iso_plan_t *plan,
-                                const iso_graph_t *graph, int64_t samples,
-                                iso_partition_t **partition_out)
-{
-    iso_graph_t *bound = NULL;
-
-    *partition_out = NULL;
-    if (samples < 1 || samples > plan->micro_batch) {
-        return iso_fail(ISO_INVAL,
-                        "%lld samples, expected 1 to %lld, the "
-                        "micro-batch",
-                        (long long)samples, (long long)plan->micro_batch);
-    }
-    ISO_TRY(iso__plan_bind(plan, graph, samples, &bound));
-    iso_status_t status = cut_by_split(plan, bound, partition_out);
-    iso_graph_destroy(&bound);
-    return status;
-}
 
 /* -- bytes and operations -- */
 
@@ -82,137 +21,167 @@ static iso_status_t bytes_of_param(const iso_graph_t *graph, const char *name,
     return iso_tensor_bytes_of(node->dtype, &node->shape, bytes_out);
 }
 
-static iso_status_t count_weights(const iso_stage_t *part,
-                                  iso_plan_stage_t *stage)
+static iso_status_t count_weights(const iso_local_t *local,
+                                  iso_plan_part_t *part)
 {
-    for (int i = 0; i < part->n_params; i++) {
+    for (int i = 0; i < local->n_weights; i++) {
         size_t bytes = 0;
-        ISO_TRY(bytes_of_param(part->graph, part->params[i], &bytes));
-        stage->weight_bytes = iso_bytes_add(stage->weight_bytes, bytes);
+        ISO_TRY(bytes_of_param(local->graph, local->weights[i].node, &bytes));
+        part->weight_bytes = iso_bytes_add(part->weight_bytes, bytes);
     }
     return ISO_OK;
 }
 
+/*
+ * Bytes of a value between stages at one rank: worker 0 has all of them,
+ * unless the value passes in pieces.
+ */
+static iso_status_t bytes_of_transfer(const iso_plan_t *plan,
+                                      const iso_boundary_t *value, int worker,
+                                      size_t *bytes_out)
+{
+    iso_shape_t shape = value->shape;
+
+    *bytes_out = 0;
+    if (iso__plan_is_direct(plan, value)) {
+        int axis = 0;
+        iso_range_t range = iso__plan_direct_range(plan, value, worker, &axis);
+
+        shape.dim[axis] = iso_dim_of(iso_range_length(range));
+    } else if (worker > 0) {
+        return ISO_OK;
+    }
+    return iso_tensor_bytes_of(value->dtype, &shape, bytes_out);
+}
+
 static iso_status_t count_transfers(const iso_plan_t *plan,
-                                    iso_plan_stage_t *stage)
+                                    iso_plan_part_t *part)
 {
     for (int i = 0; i < plan->n_boundaries; i++) {
         const iso_boundary_t *one = &plan->boundaries[i];
         size_t bytes = 0;
 
-        ISO_TRY(iso_tensor_bytes_of(one->dtype, &one->shape, &bytes));
-        if (one->to_stage == stage->stage) {
-            stage->receive_bytes = iso_bytes_add(stage->receive_bytes, bytes);
+        if (one->to_stage != part->stage && one->from_stage != part->stage) {
+            continue;
         }
-        if (one->from_stage == stage->stage) {
-            stage->send_bytes = iso_bytes_add(stage->send_bytes, bytes);
+        ISO_TRY(bytes_of_transfer(plan, one, part->worker, &bytes));
+        if (one->to_stage == part->stage) {
+            part->receive_bytes = iso_bytes_add(part->receive_bytes, bytes);
+        } else {
+            part->send_bytes = iso_bytes_add(part->send_bytes, bytes);
+        }
+        if (bytes > 0) {
+            part->buffer_bytes = iso_bytes_add(
+                part->buffer_bytes, iso_transfer_buffer_bytes(one, bytes));
         }
     }
     return ISO_OK;
 }
 
-static iso_status_t describe_stage(const iso_plan_t *plan,
-                                   const iso_partition_t *partition,
-                                   iso_plan_stage_t *stage)
+static iso_status_t count_buffers(const iso_plan_t *plan,
+                                  const iso_local_t *local,
+                                  iso_plan_part_t *part)
 {
-    const iso_stage_t *part = iso_partition_stage(partition, stage->stage);
+    if (part->worker == 0) {
+        ISO_TRY(iso_stage_input_bytes(
+            iso_partition_stage(plan->partition, part->stage),
+            &part->buffer_bytes));
+    }
+    ISO_TRY(count_transfers(plan, part));
+    part->buffer_bytes =
+        iso_bytes_add(part->buffer_bytes,
+                      iso_exchange_buffer_bytes(
+                          local->exchanges, local->n_exchanges, part->worker));
+    for (int i = 0; i < local->n_exchanges; i++) {
+        part->exchange_bytes = iso_bytes_add(
+            part->exchange_bytes,
+            iso_exchange_sent_bytes(&local->exchanges[i], part->worker));
+    }
+    return ISO_OK;
+}
+
+static void sum_peak(iso_plan_part_t *part)
+{
+    const size_t bytes[] = {ISO__PROCESS_BASE_BYTES, part->weight_bytes,
+                            part->activation_bytes, part->scratch_bytes,
+                            part->buffer_bytes};
+
+    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
+        part->peak_bytes = iso_bytes_add(part->peak_bytes, bytes[i]);
+    }
+}
+
+static iso_status_t describe_part(const iso_plan_t *plan,
+                                  const iso_local_t *local,
+                                  iso_plan_part_t *part)
+{
     iso_memory_plan_t memory = {0};
 
-    ISO_TRY(iso_layer_split_range(&plan->split, stage->rank, &stage->layers));
-    ISO_TRY(count_weights(part, stage));
-    ISO_TRY(iso_memory_plan_create(part->graph, &memory));
-    stage->activation_bytes = memory.total_bytes;
+    ISO_TRY(iso_layer_split_range(
+        &plan->split, iso__plan_group_of(plan, part->stage), &part->layers));
+    ISO_TRY(count_weights(local, part));
+    ISO_TRY(iso_memory_plan_create(local->graph, &memory));
+    part->activation_bytes = memory.total_bytes;
     iso_memory_plan_free(&memory);
-    stage->scratch_bytes = iso_kernel_scratch_bytes(1);
-    ISO_TRY(iso_stage_buffer_bytes(partition, plan->boundaries,
-                                   plan->n_boundaries, stage->stage,
-                                   &stage->buffer_bytes));
-    stage->peak_bytes = iso_bytes_add(
-        ISO__PROCESS_BASE_BYTES,
-        iso_bytes_add(stage->weight_bytes, stage->activation_bytes));
-    stage->peak_bytes =
-        iso_bytes_add(stage->peak_bytes,
-                      iso_bytes_add(stage->scratch_bytes, stage->buffer_bytes));
-    ISO_TRY(iso_graph_flops(part->graph, &stage->flops));
-    return count_transfers(plan, stage);
+    part->scratch_bytes = iso_kernel_scratch_bytes(1);
+    ISO_TRY(count_buffers(plan, local, part));
+    sum_peak(part);
+    return iso_graph_flops(local->graph, &part->flops);
 }
 
 /* -- times -- */
 
-static iso_status_t predict_stage(iso_plan_t *plan,
-                                  const iso_partition_t *partition,
+static iso_status_t predict_sends(const iso_plan_t *plan,
                                   const iso_machine_t *machine,
-                                  iso_plan_stage_t *stage)
+                                  iso_plan_part_t *part)
 {
-    const iso_machine_rank_t *rank = iso_machine_rank(machine, stage->rank);
-
-    stage->host = iso_arena_text(plan->arena, rank->host);
-    if (stage->host == NULL) {
-        return ISO_NOMEM;
-    }
-    for (int i = 0; i < plan->n_boundaries; i++) {
+    for (int i = 0; part->worker == 0 && i < plan->n_boundaries; i++) {
         const iso_boundary_t *one = &plan->boundaries[i];
         size_t bytes = 0;
 
-        if (one->from_stage != stage->stage) {
+        if (one->from_stage != part->stage) {
             continue;
         }
         ISO_TRY(iso_tensor_bytes_of(one->dtype, &one->shape, &bytes));
-        iso_link_t link = iso_machine_link(machine, stage->rank,
-                                           plan->used - 1 - one->to_stage);
-        stage->send_s += iso_link_seconds(link, bytes);
-    }
-    ISO_TRY(
-        iso_graph_seconds(iso_partition_stage(partition, stage->stage)->graph,
-                          rank, &stage->compute_s));
-    if (!isfinite(stage->compute_s + stage->send_s)) {
-        return iso_fail(ISO_INVAL,
-                        "rank %d on %s would take longer than can be counted "
-                        "(%g flop/s, %g B/s); its rates are too small",
-                        stage->rank, stage->host, rank->flops_per_s,
-                        rank->memory_bytes_per_s);
+        iso_link_t link = iso_machine_link(
+            machine, part->rank, iso_plan_rank_of(plan, one->to_stage, 0));
+        part->send_s += iso_link_seconds(link, bytes);
     }
     return ISO_OK;
 }
 
-static iso_status_t predict(iso_plan_t *plan, const iso_partition_t *partition,
-                            const iso_machine_t *machine)
+/* ranks  [in]  (workers of the stage) */
+static iso_status_t predict_part(iso_plan_t *plan, const iso_local_t *local,
+                                 const iso_machine_t *machine, const int *ranks,
+                                 iso_plan_part_t *part)
 {
-    for (int rank = 0; rank < plan->used; rank++) {
-        ISO_TRY(predict_stage(plan, partition, machine, &plan->stages[rank]));
+    const iso_machine_rank_t *rank = iso_machine_rank(machine, part->rank);
+
+    part->host = iso_arena_text(plan->arena, rank->host);
+    if (part->host == NULL) {
+        return ISO_NOMEM;
+    }
+    ISO_TRY(predict_sends(plan, machine, part));
+    for (int i = 0; i < local->n_exchanges; i++) {
+        part->exchange_s +=
+            iso_exchange_seconds(&local->exchanges[i], machine, ranks);
+    }
+    ISO_TRY(iso_graph_seconds(local->graph, rank, &part->compute_s));
+    if (!isfinite(part->compute_s + part->exchange_s + part->send_s)) {
+        return iso_fail(ISO_INVAL,
+                        "rank %d on %s would take longer than can be counted "
+                        "(%g flop/s, %g B/s); its rates are too small",
+                        part->rank, part->host, rank->flops_per_s,
+                        rank->memory_bytes_per_s);
     }
     return ISO_OK;
 }
 
 /* -- lists -- */
 
-static iso_status_t copy_transfers(iso_plan_t *plan, const iso_graph_t *graph,
-                                   const iso_partition_t *partition)
+static iso_status_t copy_tied(iso_plan_t *plan)
 {
-    iso_boundary_t *list = NULL;
-    int count = 0;
-
-    ISO_TRY(iso_transfers_list(graph, partition, &list, &count));
-    plan->boundaries =
-        iso_arena_copy(plan->arena, list, (size_t)count * sizeof *list);
-    iso_free(list);
-    if (plan->boundaries == NULL) {
-        return ISO_NOMEM;
-    }
-    for (int i = 0; i < count; i++) {
-        iso_boundary_t *one = &plan->boundaries[i];
-        one->name = iso_arena_text(plan->arena, one->name);
-        if (one->name == NULL) {
-            return ISO_NOMEM;
-        }
-    }
-    plan->n_boundaries = count;
-    return ISO_OK;
-}
-
-static iso_status_t copy_tied(iso_plan_t *plan,
-                              const iso_partition_t *partition)
-{
+    const iso_partition_t *partition = plan->partition;
     int count = iso_partition_tied_count(partition);
 
     plan->tied =
@@ -233,15 +202,14 @@ static iso_status_t copy_tied(iso_plan_t *plan,
 
 /* Sum over the weights that some stage loads, each once. */
 static iso_status_t count_all_weights(iso_plan_t *plan,
-                                      const iso_graph_t *graph,
-                                      const iso_partition_t *partition)
+                                      const iso_graph_t *graph)
 {
     int32_t n_nodes = iso_graph_node_count(graph);
     bool *counted = iso_alloc_zeroed((size_t)n_nodes, sizeof *counted);
     iso_status_t status = counted == NULL ? ISO_NOMEM : ISO_OK;
 
-    for (int s = 0; status == ISO_OK && s < plan->used; s++) {
-        const iso_stage_t *stage = iso_partition_stage(partition, s);
+    for (int s = 0; status == ISO_OK && s < plan->n_stages; s++) {
+        const iso_stage_t *stage = iso_partition_stage(plan->partition, s);
         for (int i = 0; status == ISO_OK && i < stage->n_params; i++) {
             iso_node_id_t id = iso_graph_find(graph, stage->params[i]);
             size_t bytes = 0;
@@ -258,44 +226,89 @@ static iso_status_t count_all_weights(iso_plan_t *plan,
 
 /* -- all of it -- */
 
-static iso_status_t describe(iso_plan_t *plan, const iso_graph_t *graph,
-                             const iso_partition_t *partition,
-                             const iso_machine_t *machine)
+/* The list is the same on every worker of a stage. */
+static iso_status_t copy_exchanges(iso_plan_t *plan, const iso_local_t *local,
+                                   int stage)
 {
-    ISO_TRY(copy_transfers(plan, graph, partition));
-    ISO_TRY(copy_tied(plan, partition));
-    ISO_TRY(count_all_weights(plan, graph, partition));
-    plan->stages =
-        iso_arena_array(plan->arena, (size_t)plan->used, sizeof *plan->stages);
-    if (plan->stages == NULL) {
+    size_t most = (size_t)plan->n_exchanges + (size_t)local->n_exchanges;
+    iso_plan_exchange_t *list =
+        iso_arena_array(plan->arena, most, sizeof *list);
+
+    if (list == NULL) {
         return ISO_NOMEM;
     }
-    for (int rank = 0; rank < plan->used; rank++) {
-        iso_plan_stage_t *stage = &plan->stages[rank];
-
-        stage->rank = rank;
-        stage->stage = plan->used - 1 - rank;
-        stage->host = "";
-        ISO_TRY(describe_stage(plan, partition, stage));
+    for (int i = 0; i < plan->n_exchanges; i++) {
+        list[i] = plan->exchanges[i];
     }
-    return machine == NULL ? ISO_OK : predict(plan, partition, machine);
+    plan->exchanges = list;
+    for (int i = 0; i < local->n_exchanges; i++) {
+        const iso_exchange_t *exchange = &local->exchanges[i];
+        const char *value = iso_arena_text(plan->arena, exchange->value);
+
+        if (value == NULL) {
+            return ISO_NOMEM;
+        }
+        list[plan->n_exchanges++] = (iso_plan_exchange_t){
+            stage, exchange->kind, value, iso_exchange_bytes(exchange)};
+    }
+    return ISO_OK;
+}
+
+static iso_status_t describe_worker(iso_plan_t *plan,
+                                    const iso_machine_t *machine,
+                                    const int *ranks, iso_plan_part_t *part)
+{
+    iso_plan_local_t mine;
+
+    ISO_TRY(iso_plan_local_create(plan, plan->partition, part->rank, &mine));
+    iso_status_t status = describe_part(plan, mine.local, part);
+
+    if (status == ISO_OK && part->worker == 0) {
+        status = copy_exchanges(plan, mine.local, part->stage);
+    }
+    if (status == ISO_OK && machine != NULL) {
+        status = predict_part(plan, mine.local, machine, ranks, part);
+    }
+    iso_plan_local_free(&mine);
+    return status;
+}
+
+/* ranks  [out]  room for those of the stage */
+static iso_status_t describe_stage(iso_plan_t *plan, int stage,
+                                   const iso_machine_t *machine, int *ranks)
+{
+    const int first = iso_plan_rank_of(plan, stage, 0);
+    const int n_workers = iso_plan_width(plan, stage);
+
+    for (int worker = 0; worker < n_workers; worker++) {
+        ranks[worker] = first + worker;
+    }
+    for (int worker = 0; worker < n_workers; worker++) {
+        iso_plan_part_t *part = &plan->parts[ranks[worker]];
+
+        part->rank = ranks[worker];
+        part->stage = stage;
+        part->worker = worker;
+        part->host = "";
+        ISO_TRY(describe_worker(plan, machine, ranks, part));
+    }
+    return ISO_OK;
 }
 
 iso_status_t iso__plan_describe(iso_plan_t *plan, const iso_graph_t *graph,
                                 const iso_machine_t *machine)
 {
-    iso_graph_t *bound = NULL;
-    iso_partition_t *partition = NULL;
-    iso_status_t status =
-        iso__plan_bind(plan, graph, plan->micro_batch, &bound);
+    size_t used = (size_t)plan->used;
+    int *ranks = iso_arena_array(plan->arena, used, sizeof *ranks);
 
-    if (status == ISO_OK) {
-        status = cut_by_split(plan, bound, &partition);
+    plan->parts = iso_arena_array(plan->arena, used, sizeof *plan->parts);
+    if (ranks == NULL || plan->parts == NULL) {
+        return ISO_NOMEM;
     }
-    if (status == ISO_OK) {
-        status = describe(plan, bound, partition, machine);
+    ISO_TRY(copy_tied(plan));
+    ISO_TRY(count_all_weights(plan, graph));
+    for (int stage = 0; stage < plan->n_stages; stage++) {
+        ISO_TRY(describe_stage(plan, stage, machine, ranks));
     }
-    iso_partition_destroy(&partition);
-    iso_graph_destroy(&bound);
-    return status;
+    return ISO_OK;
 }

@@ -36,15 +36,15 @@ static iso_status_t read_split(const iso_json_t *file, iso_plan_t *plan)
     iso_json_t array;
 
     ISO_TRY(iso_json_array(file, "split", &array));
-    if (iso_json_size(&array) != (size_t)plan->used) {
-        return iso_json_fail(&array, "%zu counts, expected %d ('used')",
-                             iso_json_size(&array), plan->used);
+    if (iso_json_size(&array) != (size_t)plan->n_stages) {
+        return iso_json_fail(&array, "%zu counts, expected %d, as in 'grid'",
+                             iso_json_size(&array), plan->n_stages);
     }
-    ISO_TRY(iso__layer_split_alloc(plan->used, &plan->split));
-    for (int rank = 0; rank < plan->used; rank++) {
-        iso_json_t count = iso_json_at(&array, (size_t)rank);
+    ISO_TRY(iso__layer_split_alloc(plan->n_stages, &plan->split));
+    for (int group = 0; group < plan->n_stages; group++) {
+        iso_json_t count = iso_json_at(&array, (size_t)group);
         ISO_TRY(iso_json_as_int(&count, 1, plan->layer_count,
-                                &plan->split.counts[rank]));
+                                &plan->split.counts[group]));
     }
     if (iso_layer_split_total(&plan->split) != plan->layer_count) {
         return iso_json_fail(&array, "%lld layers, but the model has %d",
@@ -52,6 +52,42 @@ static iso_status_t read_split(const iso_json_t *file, iso_plan_t *plan)
                              plan->layer_count);
     }
     return ISO_OK;
+}
+
+static iso_status_t read_widths(const iso_json_t *array, iso_plan_t *plan)
+{
+    int n_stages = (int)iso_json_size(array);
+    int *widths =
+        iso_arena_array(plan->arena, (size_t)n_stages, sizeof *widths);
+    int64_t ranks = 0;
+
+    if (widths == NULL) {
+        return ISO_NOMEM;
+    }
+    for (int group = 0; group < n_stages; group++) {
+        iso_json_t element = iso_json_at(array, (size_t)group);
+        int64_t width = 0;
+
+        ISO_TRY(iso_json_as_int(&element, 1, plan->world - ranks, &width));
+        widths[group] = (int)width;
+        ranks += width;
+    }
+    return iso__plan_set_grid(plan, widths, n_stages);
+}
+
+static iso_status_t read_grid(const iso_json_t *file, iso_plan_t *plan)
+{
+    iso_json_t array;
+
+    ISO_TRY(iso_json_array(file, "grid", &array));
+    size_t n_stages = iso_json_size(&array);
+
+    if (n_stages < 1 || n_stages > (size_t)plan->layer_count) {
+        return iso_json_fail(&array,
+                             "%zu stages, expected 1 to %d, the model's layers",
+                             n_stages, plan->layer_count);
+    }
+    return read_widths(&array, plan);
 }
 
 static iso_status_t read_ranks(const iso_json_t *file, iso_plan_t *plan)
@@ -62,8 +98,7 @@ static iso_status_t read_ranks(const iso_json_t *file, iso_plan_t *plan)
                          plan->layer_count, &value));
     ISO_TRY(iso_json_int(file, "world", 1, ISO_MAX_WORLD, &value));
     plan->world = (int)value;
-    plan->used =
-        plan->world < plan->layer_count ? plan->world : plan->layer_count;
+    ISO_TRY(read_grid(file, plan));
     ISO_TRY(iso_json_int(file, "used", plan->used, plan->used, &value));
     return read_split(file, plan);
 }
@@ -110,12 +145,17 @@ static iso_status_t read_head(const iso_json_t *file, const iso_plan_t *plan)
 
 static iso_status_t read_decisions(const iso_json_t *file, iso_plan_t *plan)
 {
-    static const char *const keys[] = {
-        "format",      "format_version", "digest",      "graph_digest",
-        "world",       "used",           "layer_count", "batch",
-        "micro_batch", "samples",        "split",       "split_kind",
-        "figures",     "seconds",        "bubble",      "stages",
-        "boundaries",  "tied",           NULL};
+    static const char *const keys[] = {"format",     "format_version",
+                                       "digest",     "graph_digest",
+                                       "world",      "used",
+                                       "grid",       "layer_count",
+                                       "batch",      "micro_batch",
+                                       "samples",    "split",
+                                       "split_kind", "cuts",
+                                       "figures",    "seconds",
+                                       "bubble",     "parts",
+                                       "exchanges",  "boundaries",
+                                       "tied",       NULL};
     int index = 0;
 
     ISO_TRY(read_head(file, plan));
@@ -139,8 +179,8 @@ static iso_status_t differs(const iso_json_t *in, const char *key)
                          key);
 }
 
-static iso_status_t check_int(const iso_json_t *in, const char *key,
-                              int64_t expected)
+iso_status_t iso__plan_check_int(const iso_json_t *in, const char *key,
+                                 int64_t expected)
 {
     int64_t found = 0;
 
@@ -154,8 +194,8 @@ static iso_status_t check_int(const iso_json_t *in, const char *key,
     return ISO_OK;
 }
 
-static iso_status_t check_text(const iso_json_t *in, const char *key,
-                               const char *expected)
+iso_status_t iso__plan_check_text(const iso_json_t *in, const char *key,
+                                  const char *expected)
 {
     const char *found = NULL;
 
@@ -184,43 +224,68 @@ static iso_status_t read_seconds(const iso_json_t *in, const char *key,
 }
 
 static iso_status_t check_range(const iso_json_t *in,
-                                const iso_plan_stage_t *stage)
+                                const iso_plan_part_t *part)
 {
-    ISO_TRY(check_int(in, "rank", stage->rank));
-    ISO_TRY(check_int(in, "stage", stage->stage));
-    ISO_TRY(check_int(in, "first_layer", stage->layers.start));
-    return check_int(in, "layers", stage->layers.count);
+    ISO_TRY(iso__plan_check_int(in, "rank", part->rank));
+    ISO_TRY(iso__plan_check_int(in, "stage", part->stage));
+    ISO_TRY(iso__plan_check_int(in, "worker", part->worker));
+    ISO_TRY(iso__plan_check_int(in, "first_layer", part->layers.start));
+    return iso__plan_check_int(in, "layers", part->layers.count);
 }
 
-static iso_status_t check_stage(const iso_json_t *in, iso_plan_t *plan,
-                                iso_plan_stage_t *stage)
+static iso_status_t check_members(const iso_json_t *in,
+                                  const iso_plan_part_t *part)
 {
-    static const char *const keys[] = {"rank",          "stage",
-                                       "host",          "first_layer",
-                                       "layers",        "flops",
-                                       "compute_s",     "send_s",
-                                       "weight_bytes",  "activation_bytes",
-                                       "scratch_bytes", "buffer_bytes",
-                                       "peak_bytes",    "receive_bytes",
-                                       "send_bytes",    NULL};
-
-    ISO_TRY(iso_json_only(in, keys));
-    ISO_TRY(check_range(in, stage));
-    ISO_TRY(check_double(in, "flops", stage->flops));
     for (const iso__plan_member_t *member = iso__plan_members;
          member->key != NULL; member++) {
-        ISO_TRY(check_int(in, member->key,
-                          (int64_t)iso__plan_member_of(stage, member)));
+        ISO_TRY(iso__plan_check_int(
+            in, member->key, (int64_t)iso__plan_member_of(part, member)));
     }
-    ISO_TRY(read_seconds(in, "compute_s", &stage->compute_s));
-    ISO_TRY(read_seconds(in, "send_s", &stage->send_s));
-    ISO_TRY(iso_json_text(in, "host", &stage->host));
-    stage->host = iso_arena_text(plan->arena, stage->host);
-    return stage->host == NULL ? ISO_NOMEM : ISO_OK;
+    return ISO_OK;
 }
 
-static iso_status_t check_size(const iso_json_t *file, const char *key,
-                               int expected, iso_json_t *array_out)
+static iso_status_t read_times(const iso_json_t *in, iso_plan_part_t *part)
+{
+    ISO_TRY(read_seconds(in, "compute_s", &part->compute_s));
+    ISO_TRY(read_seconds(in, "exchange_s", &part->exchange_s));
+    return read_seconds(in, "send_s", &part->send_s);
+}
+
+static iso_status_t check_part(const iso_json_t *in, iso_plan_t *plan,
+                               iso_plan_part_t *part)
+{
+    static const char *const keys[] = {"rank",
+                                       "stage",
+                                       "worker",
+                                       "host",
+                                       "first_layer",
+                                       "layers",
+                                       "flops",
+                                       "compute_s",
+                                       "exchange_s",
+                                       "send_s",
+                                       "weight_bytes",
+                                       "activation_bytes",
+                                       "scratch_bytes",
+                                       "buffer_bytes",
+                                       "peak_bytes",
+                                       "receive_bytes",
+                                       "send_bytes",
+                                       "exchange_bytes",
+                                       NULL};
+
+    ISO_TRY(iso_json_only(in, keys));
+    ISO_TRY(check_range(in, part));
+    ISO_TRY(check_double(in, "flops", part->flops));
+    ISO_TRY(check_members(in, part));
+    ISO_TRY(read_times(in, part));
+    ISO_TRY(iso_json_text(in, "host", &part->host));
+    part->host = iso_arena_text(plan->arena, part->host);
+    return part->host == NULL ? ISO_NOMEM : ISO_OK;
+}
+
+iso_status_t iso__plan_check_size(const iso_json_t *file, const char *key,
+                                  int expected, iso_json_t *array_out)
 {
     ISO_TRY(iso_json_array(file, key, array_out));
     if (iso_json_size(array_out) != (size_t)expected) {
@@ -232,14 +297,14 @@ static iso_status_t check_size(const iso_json_t *file, const char *key,
     return ISO_OK;
 }
 
-static iso_status_t check_stages(const iso_json_t *file, iso_plan_t *plan)
+static iso_status_t check_parts(const iso_json_t *file, iso_plan_t *plan)
 {
     iso_json_t array;
 
-    ISO_TRY(check_size(file, "stages", plan->used, &array));
+    ISO_TRY(iso__plan_check_size(file, "parts", plan->used, &array));
     for (int rank = 0; rank < plan->used; rank++) {
-        iso_json_t stage = iso_json_at(&array, (size_t)rank);
-        ISO_TRY(check_stage(&stage, plan, &plan->stages[rank]));
+        iso_json_t part = iso_json_at(&array, (size_t)rank);
+        ISO_TRY(check_part(&part, plan, &plan->parts[rank]));
     }
     return ISO_OK;
 }
@@ -252,11 +317,13 @@ static iso_status_t check_boundary(const iso_json_t *in,
     char shape[ISO_SHAPE_TEXT_BYTES];
 
     ISO_TRY(iso_json_only(in, keys));
-    ISO_TRY(check_text(in, "name", boundary->name));
-    ISO_TRY(check_text(in, "dtype", iso_dtype_string(boundary->dtype)));
-    ISO_TRY(check_text(in, "shape", iso_shape_text(&boundary->shape, shape)));
-    ISO_TRY(check_int(in, "from_stage", boundary->from_stage));
-    return check_int(in, "to_stage", boundary->to_stage);
+    ISO_TRY(iso__plan_check_text(in, "name", boundary->name));
+    ISO_TRY(
+        iso__plan_check_text(in, "dtype", iso_dtype_string(boundary->dtype)));
+    ISO_TRY(iso__plan_check_text(in, "shape",
+                                 iso_shape_text(&boundary->shape, shape)));
+    ISO_TRY(iso__plan_check_int(in, "from_stage", boundary->from_stage));
+    return iso__plan_check_int(in, "to_stage", boundary->to_stage);
 }
 
 static iso_status_t check_boundaries(const iso_json_t *file,
@@ -264,7 +331,8 @@ static iso_status_t check_boundaries(const iso_json_t *file,
 {
     iso_json_t array;
 
-    ISO_TRY(check_size(file, "boundaries", plan->n_boundaries, &array));
+    ISO_TRY(
+        iso__plan_check_size(file, "boundaries", plan->n_boundaries, &array));
     for (int i = 0; i < plan->n_boundaries; i++) {
         iso_json_t in = iso_json_at(&array, (size_t)i);
         ISO_TRY(check_boundary(&in, &plan->boundaries[i]));
@@ -276,7 +344,7 @@ static iso_status_t check_tied(const iso_json_t *file, const iso_plan_t *plan)
 {
     iso_json_t array;
 
-    ISO_TRY(check_size(file, "tied", plan->n_tied, &array));
+    ISO_TRY(iso__plan_check_size(file, "tied", plan->n_tied, &array));
     for (int i = 0; i < plan->n_tied; i++) {
         iso_json_t element = iso_json_at(&array, (size_t)i);
         const char *name = NULL;
@@ -293,21 +361,27 @@ static iso_status_t check_facts(const iso_json_t *file, iso_plan_t *plan)
 {
     char digest[ISO__DIGEST_TEXT_BYTES];
 
-    ISO_TRY(check_stages(file, plan));
+    ISO_TRY(check_parts(file, plan));
+    ISO_TRY(iso__plan_check_exchanges(file, plan));
     ISO_TRY(check_boundaries(file, plan));
     ISO_TRY(check_tied(file, plan));
     ISO_TRY(check_double(file, "seconds", iso_plan_seconds(plan, 0)));
     ISO_TRY(check_double(file, "bubble", iso_plan_bubble(plan, 0)));
-    return check_text(file, "digest",
-                      iso__digest_text(iso_plan_digest(plan), digest));
+    return iso__plan_check_text(
+        file, "digest", iso__digest_text(iso_plan_digest(plan), digest));
 }
 
 static iso_status_t read_plan(const iso_json_t *file, const iso_graph_t *graph,
                               iso_plan_t *plan)
 {
     ISO_TRY(read_decisions(file, plan));
-    iso_status_t status = iso__plan_describe(plan, graph, NULL);
+    iso_status_t status = iso__plan_cut_stages(plan, graph);
 
+    if (status == ISO_OK) {
+        /* Says by itself where in the file. */
+        ISO_TRY(iso__plan_read_cuts(file, plan));
+        status = iso__plan_describe(plan, graph, NULL);
+    }
     if (status != ISO_OK) {
         return iso_fail_context(status, "%s", file->key);
     }

@@ -18,7 +18,7 @@ typedef struct costs {
     const iso_machine_t *machine;
     iso_graph_t *bound;
     iso_layer_cost_t *layers; /* (layer_count) */
-    iso_rank_power_t *ranks;  /* (used) */
+    iso_rank_power_t *groups; /* (n_stages) in rank order */
     size_t reserve_bytes;     /* that each rank needs besides its layers */
     double *passing_bytes;    /* (layer_count) over the cut after a layer */
     int *last_use; /* (n_nodes) last layer that uses a value; -1: none */
@@ -27,7 +27,7 @@ typedef struct costs {
 static void free_costs(costs_t *costs)
 {
     iso_free(costs->layers);
-    iso_free(costs->ranks);
+    iso_free(costs->groups);
     iso_free(costs->passing_bytes);
     iso_free(costs->last_use);
     iso_graph_destroy(&costs->bound);
@@ -36,15 +36,15 @@ static void free_costs(costs_t *costs)
 static iso_status_t start_costs(const iso_graph_t *graph, costs_t *costs)
 {
     size_t n_layers = (size_t)costs->plan->layer_count;
-    size_t n_ranks = (size_t)costs->plan->used;
+    size_t n_groups = (size_t)costs->plan->n_stages;
     size_t n_nodes = (size_t)iso_graph_node_count(graph);
 
     costs->layers = iso_alloc_zeroed(n_layers, sizeof *costs->layers);
-    costs->ranks = iso_alloc_zeroed(n_ranks, sizeof *costs->ranks);
+    costs->groups = iso_alloc_zeroed(n_groups, sizeof *costs->groups);
     costs->passing_bytes =
         iso_alloc_zeroed(n_layers, sizeof *costs->passing_bytes);
     costs->last_use = iso_alloc_zeroed(n_nodes, sizeof *costs->last_use);
-    if (costs->layers == NULL || costs->ranks == NULL ||
+    if (costs->layers == NULL || costs->groups == NULL ||
         costs->passing_bytes == NULL || costs->last_use == NULL) {
         return ISO_NOMEM;
     }
@@ -95,14 +95,16 @@ static iso_status_t add_node(costs_t *costs, iso_node_id_t id)
     return ISO_OK;
 }
 
-/* Between the ranks of neighbouring stages; the slowest link counts, since
- * where stages begin is what the split decides. */
+/* Between the first workers of neighbouring stages; the slowest link counts,
+ * since where stages begin is what the split decides. */
 static double slowest_link_s(const costs_t *costs, size_t bytes)
 {
     double slowest_s = 0.0;
 
-    for (int rank = 1; rank < costs->plan->used; rank++) {
-        iso_link_t link = iso_machine_link(costs->machine, rank, rank - 1);
+    for (int group = 1; group < costs->plan->n_stages; group++) {
+        iso_link_t link =
+            iso_machine_link(costs->machine, costs->plan->bases[group],
+                             costs->plan->bases[group - 1]);
         slowest_s = fmax(slowest_s, iso_link_seconds(link, bytes));
     }
     return slowest_s;
@@ -196,20 +198,34 @@ static iso_status_t time_model(const costs_t *costs,
                                const iso_machine_rank_t *before,
                                double *seconds)
 {
-    if (rank->flops_per_s == before->flops_per_s &&
-        rank->memory_bytes_per_s == before->memory_bytes_per_s) {
+    if (iso_cost_same_speed(rank, before)) {
         return ISO_OK;
     }
     return iso_graph_seconds(costs->bound, rank, seconds);
 }
 
+/* The reserve is taken off a group's memory once, so that what further workers
+ * need of it is taken off here. */
+static void add_worker(iso_rank_power_t *group, double speed,
+                       size_t memory_bytes, size_t reserve_bytes)
+{
+    if (group->speed > 0.0) {
+        memory_bytes -=
+            memory_bytes < reserve_bytes ? memory_bytes : reserve_bytes;
+    }
+    group->speed += speed;
+    group->memory_bytes = iso_bytes_add(group->memory_bytes, memory_bytes);
+}
+
 /* A rank's speed is how much faster it would run the whole model than rank 0
- * does, for which layers' seconds are counted. */
-static iso_status_t fill_ranks(costs_t *costs)
+ * does, for which layers' seconds are counted. Workers of a stage add up, in
+ * speed, since they share the work, and in memory, since weights can be cut. */
+static iso_status_t fill_groups(costs_t *costs)
 {
     const iso_machine_rank_t *before = iso_machine_rank(costs->machine, 0);
     double first_s = 0.0;
     double seconds;
+    int group = 0;
 
     ISO_TRY(find_reserve(costs, &costs->reserve_bytes));
     ISO_TRY(iso_graph_seconds(costs->bound, before, &first_s));
@@ -219,8 +235,9 @@ static iso_status_t fill_ranks(costs_t *costs)
 
         ISO_TRY(time_model(costs, rank, before, &seconds));
         before = rank;
-        costs->ranks[i].speed = seconds > 0.0 ? first_s / seconds : 1.0;
-        costs->ranks[i].memory_bytes = rank->memory_bytes;
+        group += i == costs->plan->bases[group + 1] ? 1 : 0;
+        add_worker(&costs->groups[group], seconds > 0.0 ? first_s / seconds : 1,
+                   rank->memory_bytes, costs->reserve_bytes);
     }
     return ISO_OK;
 }
@@ -231,7 +248,7 @@ static iso_status_t fill_costs(costs_t *costs)
         ISO_TRY(add_node(costs, id));
     }
     ISO_TRY(add_passing(costs));
-    return fill_ranks(costs);
+    return fill_groups(costs);
 }
 
 static iso_status_t check_calibrated(const iso_plan_t *plan,
@@ -278,8 +295,8 @@ static iso_status_t split_balanced(iso_plan_t *plan, const iso_graph_t *graph,
     if (status == ISO_OK) {
         iso_balance_t balance = {.n_layers = plan->layer_count,
                                  .layers = costs.layers,
-                                 .world = plan->used,
-                                 .ranks = costs.ranks,
+                                 .world = plan->n_stages,
+                                 .ranks = costs.groups,
                                  .reserve_bytes = costs.reserve_bytes};
         status = iso_layer_split_balanced(&balance, &plan->split, NULL);
     }
@@ -290,16 +307,19 @@ static iso_status_t split_balanced(iso_plan_t *plan, const iso_graph_t *graph,
 static iso_status_t split_by_memory(iso_plan_t *plan,
                                     const iso_machine_t *machine)
 {
-    uint64_t *weights = iso_alloc_zeroed((size_t)plan->used, sizeof *weights);
+    uint64_t *weights =
+        iso_alloc_zeroed((size_t)plan->n_stages, sizeof *weights);
 
     if (weights == NULL) {
         return ISO_NOMEM;
     }
-    for (int rank = 0; rank < plan->used; rank++) {
-        weights[rank] = iso_machine_rank(machine, rank)->memory_bytes;
+    for (int group = 0; group < plan->n_stages; group++) {
+        for (int i = plan->bases[group]; i < plan->bases[group + 1]; i++) {
+            weights[group] += iso_machine_rank(machine, i)->memory_bytes;
+        }
     }
     iso_status_t status = iso_layer_split_weighted(
-        plan->layer_count, plan->used, weights, &plan->split);
+        plan->layer_count, plan->n_stages, weights, &plan->split);
     iso_free(weights);
     return status;
 }
@@ -310,7 +330,7 @@ static iso_status_t split_as_given(iso_plan_t *plan,
     if (split == NULL) {
         return iso_fail(ISO_INVAL, "an explicit split without counts");
     }
-    ISO_TRY(iso_layer_split_check(split, plan->layer_count, plan->used));
+    ISO_TRY(iso_layer_split_check(split, plan->layer_count, plan->n_stages));
     return iso_layer_split_copy(split, &plan->split);
 }
 
@@ -322,7 +342,7 @@ iso_status_t iso__plan_choose_split(iso_plan_t *plan, const iso_graph_t *graph,
     case ISO_SPLIT_BALANCED:
         return split_balanced(plan, graph, machine);
     case ISO_SPLIT_EVEN:
-        return iso_layer_split_even(plan->layer_count, plan->used,
+        return iso_layer_split_even(plan->layer_count, plan->n_stages,
                                     &plan->split);
     case ISO_SPLIT_MEMORY:
         return split_by_memory(plan, machine);

@@ -10,20 +10,21 @@
 #include <stdio.h>
 
 const iso__plan_member_t iso__plan_members[] = {
-    {"weight_bytes", offsetof(iso_plan_stage_t, weight_bytes)},
-    {"activation_bytes", offsetof(iso_plan_stage_t, activation_bytes)},
-    {"scratch_bytes", offsetof(iso_plan_stage_t, scratch_bytes)},
-    {"buffer_bytes", offsetof(iso_plan_stage_t, buffer_bytes)},
-    {"peak_bytes", offsetof(iso_plan_stage_t, peak_bytes)},
-    {"receive_bytes", offsetof(iso_plan_stage_t, receive_bytes)},
-    {"send_bytes", offsetof(iso_plan_stage_t, send_bytes)},
+    {"weight_bytes", offsetof(iso_plan_part_t, weight_bytes)},
+    {"activation_bytes", offsetof(iso_plan_part_t, activation_bytes)},
+    {"scratch_bytes", offsetof(iso_plan_part_t, scratch_bytes)},
+    {"buffer_bytes", offsetof(iso_plan_part_t, buffer_bytes)},
+    {"peak_bytes", offsetof(iso_plan_part_t, peak_bytes)},
+    {"receive_bytes", offsetof(iso_plan_part_t, receive_bytes)},
+    {"send_bytes", offsetof(iso_plan_part_t, send_bytes)},
+    {"exchange_bytes", offsetof(iso_plan_part_t, exchange_bytes)},
     {NULL, 0},
 };
 
-size_t iso__plan_member_of(const iso_plan_stage_t *stage,
+size_t iso__plan_member_of(const iso_plan_part_t *part,
                            const iso__plan_member_t *member)
 {
-    return *(const size_t *)((const char *)stage + member->offset);
+    return *(const size_t *)((const char *)part + member->offset);
 }
 
 const char *iso__digest_text(uint64_t digest, char *buffer)
@@ -51,18 +52,19 @@ static json_t *split_to_json(const iso_layer_split_t *split)
     return array;
 }
 
-static json_t *stage_to_json(const iso_plan_stage_t *stage)
+static json_t *part_to_json(const iso_plan_part_t *part)
 {
-    json_t *json =
-        json_pack("{s:i, s:i, s:s, s:I, s:I, s:f, s:f, s:f}", "rank",
-                  stage->rank, "stage", stage->stage, "host", stage->host,
-                  "first_layer", (json_int_t)stage->layers.start, "layers",
-                  (json_int_t)stage->layers.count, "flops", stage->flops,
-                  "compute_s", stage->compute_s, "send_s", stage->send_s);
+    json_t *json = json_pack(
+        "{s:i, s:i, s:i, s:s, s:I, s:I, s:f, s:f, s:f, s:f}", "rank",
+        part->rank, "stage", part->stage, "worker", part->worker, "host",
+        part->host, "first_layer", (json_int_t)part->layers.start, "layers",
+        (json_int_t)part->layers.count, "flops", part->flops, "compute_s",
+        part->compute_s, "exchange_s", part->exchange_s, "send_s",
+        part->send_s);
 
     for (const iso__plan_member_t *member = iso__plan_members;
          json != NULL && member->key != NULL; member++) {
-        size_t bytes = iso__plan_member_of(stage, member);
+        size_t bytes = iso__plan_member_of(part, member);
         if (json_object_set_new(json, member->key,
                                 json_integer((json_int_t)bytes)) != 0) {
             json_decref(json);
@@ -72,12 +74,25 @@ static json_t *stage_to_json(const iso_plan_stage_t *stage)
     return json;
 }
 
-static json_t *stages_to_json(const iso_plan_t *plan)
+static json_t *parts_to_json(const iso_plan_t *plan)
 {
     json_t *array = json_array();
 
     for (int rank = 0; rank < plan->used; rank++) {
-        if (!append(array, stage_to_json(&plan->stages[rank]))) {
+        if (!append(array, part_to_json(&plan->parts[rank]))) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *grid_to_json(const iso_plan_t *plan)
+{
+    json_t *array = json_array();
+
+    for (int group = 0; group < plan->n_stages; group++) {
+        if (!append(array, json_integer(plan->widths[group]))) {
             json_decref(array);
             return NULL;
         }
@@ -128,20 +143,20 @@ static json_t *plan_to_json(const iso_plan_t *plan)
     char digest[ISO__DIGEST_TEXT_BYTES];
 
     return json_pack(
-        "{s:s, s:i, s:s, s:s, s:i, s:i, s:i, s:s?, s:I, s:I, s:s, s:o, s:s, "
-        "s:f, s:f, s:o, s:o, s:o}",
+        "{s:s, s:i, s:s, s:s, s:i, s:i, s:o, s:i, s:s?, s:I, s:I, s:s, s:o, "
+        "s:o, s:s, s:f, s:f, s:o, s:o, s:o, s:o}",
         "format", "isotome-plan", "format_version", ISO__PLAN_FORMAT_VERSION,
         "digest", iso__digest_text(iso_plan_digest(plan), digest),
         "graph_digest", iso__digest_text(plan->graph_digest, graph_digest),
-        "world", plan->world, "used", plan->used, "layer_count",
-        plan->layer_count, "batch", plan->batch, "micro_batch",
+        "world", plan->world, "used", plan->used, "grid", grid_to_json(plan),
+        "layer_count", plan->layer_count, "batch", plan->batch, "micro_batch",
         (json_int_t)plan->micro_batch, "samples", (json_int_t)plan->samples,
         "split_kind", iso__split_kind_names[plan->split_kind], "split",
-        split_to_json(&plan->split), "figures",
-        iso__cost_class_names[plan->figures], "seconds",
-        iso_plan_seconds(plan, 0), "bubble", iso_plan_bubble(plan, 0), "stages",
-        stages_to_json(plan), "boundaries", boundaries_to_json(plan), "tied",
-        tied_to_json(plan));
+        split_to_json(&plan->split), "cuts", iso__plan_cuts_to_json(plan),
+        "figures", iso__cost_class_names[plan->figures], "seconds",
+        iso_plan_seconds(plan, 0), "bubble", iso_plan_bubble(plan, 0), "parts",
+        parts_to_json(plan), "exchanges", iso__plan_exchanges_to_json(plan),
+        "boundaries", boundaries_to_json(plan), "tied", tied_to_json(plan));
 }
 
 iso_status_t iso_plan_to_json(const iso_plan_t *plan, json_t **json_out)

@@ -91,8 +91,13 @@ static iso_status_t fail_option(const parse_t *parse, const char *word,
 
 /* -- the parser -- */
 
-static iso_status_t take_operand(parse_t *parse, const char *text)
+static iso_status_t take_operand(parse_t *parse, const char *text,
+                                 const char *command)
 {
+    if (parse->syntax->operand == NULL) {
+        return iso_fail(ISO_INVAL, "'%.60s' is no option; see %s --help", text,
+                        command);
+    }
     if (parse->operand != NULL) {
         return iso_fail(ISO_INVAL, "one %s, not also '%s'",
                         parse->syntax->operand, text);
@@ -107,7 +112,7 @@ static error_t parse_word(int key, char *text, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_ARG:
-        parse->status = take_operand(parse, text);
+        parse->status = take_operand(parse, text, state->name);
         break;
     case ARGP_KEY_ERROR:
         if (parse->status == ISO_OK && parse->next < state->argc) {
@@ -173,6 +178,9 @@ iso_status_t iso_arguments_parse(const iso_syntax_t *syntax, int argc,
     if (error != 0) {
         return iso_fail(ISO_NOMEM, "cannot read the command line: %s",
                         strerror(error));
+    }
+    if (syntax->operand == NULL) {
+        return ISO_OK;
     }
     if (parse.operand == NULL) {
         return iso_fail(ISO_INVAL, "no %s; see %s --help", syntax->operand,

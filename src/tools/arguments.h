@@ -24,7 +24,8 @@
 
 typedef struct iso_syntax {
     const char *usage;   /* what the usage line ends with */
-    const char *operand; /* "model file": the one word that is no option */
+    const char *operand; /* "model file": the one word that is no option;
+                          * NULL: there is none */
     const struct argp_option *options; /* ends with {0} */
     /* Called for each option; a failure ends the parsing. */
     iso_status_t (*set)(void *arguments, int key, const char *value);
@@ -36,9 +37,9 @@ typedef struct iso_syntax {
  *
  * argv         [in]   argv[0] is "isotome COMMAND"
  * arguments    [in]   goes to syntax->set
- * operand_out  [out]  borrowed from argv
+ * operand_out  [out]  borrowed from argv; not used when there is none
  * Errors: that of syntax->set; ISO_INVAL for an unknown option, one without
- * its value, no operand or more than one.
+ * its value, no operand or one too many.
  */
 iso_status_t iso_arguments_parse(const iso_syntax_t *syntax, int argc,
                                  char **argv, void *arguments,

@@ -1,11 +1,11 @@
 #include "isotome/error.h"
 #include "isotome/run.h"
 
-#include "base/log.h"
 #include "base/text.h"
-#include "par/par.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
+#include "tools/grid_option.h"
+#include "tools/job.h"
 #include "tools/split_option.h"
 
 enum { MOST_PLACES = 64, MOST_THREADS = 4096 };
@@ -32,6 +32,7 @@ static const struct argp_option run_options[] = {
      "Layers of each rank: a,b,.. (rank 0 holds the last), even, memory or "
      "balanced (default)",
      0},
+    ISO_GRID_OPTIONS,
     {"plan", OPT_PLAN, "P.json", 0, "Run this plan (from isotome plan -o)", 0},
     {"machine", OPT_MACHINE, "M.json", 0,
      "Figures of the machine (default: this job's hosts and memory, rates of "
@@ -53,6 +54,7 @@ typedef struct run_arguments {
     const char *inputs[MOST_PLACES];
     const char *outputs[MOST_PLACES];
     const char *split_text;
+    iso_grid_option_t grid;
     bool quiet;
 } run_arguments_t;
 
@@ -121,6 +123,10 @@ static iso_status_t set_option(void *input, int key, const char *value)
     case OPT_REPORT:
         run->report_path = value;
         return ISO_OK;
+    case ISO_OPT_GRID:
+    case ISO_OPT_STAGES:
+    case ISO_OPT_WORKERS:
+        return iso_grid_option_set(&arguments->grid, key, value, &run->plan);
     default:
         return set_flag(arguments, key);
     }
@@ -148,14 +154,17 @@ static iso_status_t read_arguments(int argc, char **argv,
         iso_arguments_parse(&run_syntax, argc, argv, arguments, &run->model));
     if (run->plan_path != NULL &&
         (arguments->split_text != NULL || run->plan.micro_batch != 0 ||
-         run->plan.strict)) {
-        return iso_fail(ISO_INVAL, "--plan decides split and micro-batch: "
-                                   "leave out --split, --micro-batch and "
+         run->plan.strict ||
+         iso_grid_option_given(&arguments->grid, &run->plan))) {
+        return iso_fail(ISO_INVAL, "--plan decides grid, split and "
+                                   "micro-batch: leave out --grid, --stages, "
+                                   "--workers, --split, --micro-batch and "
                                    "--strict");
     }
     run->inputs = arguments->inputs;
     run->outputs = arguments->outputs;
     run->progress = !arguments->quiet;
+    ISO_TRY(iso_grid_option_end(&arguments->grid, &run->plan));
     return iso_split_option(arguments->split_text, &run->plan, split);
 }
 
@@ -163,21 +172,14 @@ int iso_cmd_run(int argc, char **argv)
 {
     run_arguments_t arguments = {.run = {.device = "cpu", .threads = 1}};
     iso_layer_split_t split = {0};
-    int provided = MPI_THREAD_SINGLE;
-    iso_status_t status = read_arguments(argc, argv, &arguments, &split);
+    iso_status_t status =
+        iso_job_begin(read_arguments(argc, argv, &arguments, &split));
 
-    ISO_CHECK_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided));
-    int rank = iso_par_rank(MPI_COMM_WORLD);
-
-    iso_log_set_rank(rank, iso_par_size(MPI_COMM_WORLD));
-    status = iso_par_agree(status, MPI_COMM_WORLD);
     if (status == ISO_OK) {
         status = iso_run(&arguments.run, MPI_COMM_WORLD,
                          arguments.quiet ? NULL : stdout);
     }
-    int code = rank == 0 ? iso_cmd_end(status) : iso_status_exit_code(status);
-
     iso_layer_split_free(&split);
-    ISO_CHECK_MPI(MPI_Finalize());
-    return code;
+    iso_grid_option_free(&arguments.grid);
+    return iso_job_end(status);
 }

@@ -9,10 +9,14 @@
 #include "isotome/status.h"
 
 /* argv[0] is "isotome COMMAND", for usage lines. */
+int iso_cmd_calibrate(int argc, char **argv);
+int iso_cmd_equiv(int argc, char **argv);
+int iso_cmd_explain(int argc, char **argv);
 int iso_cmd_import(int argc, char **argv);
 int iso_cmd_inspect(int argc, char **argv);
 int iso_cmd_plan(int argc, char **argv);
 int iso_cmd_run(int argc, char **argv);
+int iso_cmd_verify(int argc, char **argv);
 
 /* A command's end: its exit code; the recorded failure is printed on stderr
  * if status is one. */

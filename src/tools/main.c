@@ -24,10 +24,18 @@ static const command_t commands[] = {
     {"import", iso_cmd_import, "isotome import",
      "turn an ONNX file into a model file"},
     {"inspect", iso_cmd_inspect, "isotome inspect", "say what a model is"},
+    {"calibrate", iso_cmd_calibrate, "isotome calibrate",
+     "measure ranks and links for planning, under mpirun or srun"},
     {"plan", iso_cmd_plan, "isotome plan",
-     "decide stages for a number of ranks; needs no cluster"},
+     "decide stages and cuts for a number of ranks; needs no cluster"},
+    {"explain", iso_cmd_explain, "isotome explain",
+     "say of each op how a plan cuts it, and why"},
     {"run", iso_cmd_run, "isotome run",
      "run a model over its inputs, under mpirun or srun"},
+    {"verify", iso_cmd_verify, "isotome verify",
+     "run a model whole and cut and compare every value"},
+    {"equiv", iso_cmd_equiv, "isotome equiv",
+     "cut ops of known networks in pieces and compare with the whole"},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };

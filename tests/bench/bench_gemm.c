@@ -5,14 +5,13 @@
  *     bench_gemm [threads] [repeats] [part of a convolution's name]
  *
  * Candidates run interleaved; medians are printed. With one thread the time
- * is that of the processor, so that other programs disturb it less. The peak is
- * measured with independent fused multiply-adds in registers, on one core.
+ * is that of the processor, so that other programs disturb it less.
  */
-#include "isotome/error.h"
 #include "isotome/graph.h"
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "bench.h"
 #include "kernel/cpu.h"
 
 #include <blis.h>
@@ -20,73 +19,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { REPEATS_MOST = 101, MAX_OPERANDS = 3 };
 
 static int repeats;
 
-static clockid_t time_source = CLOCK_MONOTONIC;
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(time_source, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
+/* Of the processor with one thread, on the wall with more. */
+static double (*now_s)(void) = bench_wall_s;
 
 static double median(double *values, int count)
 {
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return values[count / 2];
-}
-
-/* ---- Peak ---- */
-
-/* BLIS's micro-kernel on panels in the first-level cache. */
-static double peak_flops(void)
-{
-    enum { K = 128, CALLS = 4000 };
-    cntx_t *context = bli_gks_query_nat_cntx();
-    const void_fp found =
-        bli_cntx_get_l3_nat_ukr_dt(BLIS_FLOAT, BLIS_GEMM_UKR, context);
-    const dim_t mr = bli_cntx_get_blksz_def_dt(BLIS_FLOAT, BLIS_MR, context);
-    const dim_t nr = bli_cntx_get_blksz_def_dt(BLIS_FLOAT, BLIS_NR, context);
-    const bool by_row =
-        bli_cntx_get_l3_nat_ukr_prefs_dt(BLIS_FLOAT, BLIS_GEMM_UKR, context);
-    float *panels = iso_alloc_zeroed(1 << 16, sizeof *panels);
-    float one = 1.0F;
-    float zero = 0.0F;
-    auxinfo_t next = {.a_next = panels, .b_next = panels};
-    sgemm_ukr_ft kernel;
-    double best = 0;
-
-    memcpy(&kernel, &found, sizeof kernel);
-    for (int r = 0; r < 5 && panels != NULL; r++) {
-        const double start = now_s();
-
-        for (int i = 0; i < CALLS; i++) {
-            kernel(mr, nr, K, &one, panels, panels + (1 << 14), &zero,
-                   panels + (1 << 15), by_row ? nr : 1, by_row ? 1 : mr, &next,
-                   context);
-        }
-
-        const double flops =
-            2.0 * (double)(mr * nr) * K * CALLS / (now_s() - start);
-
-        best = flops > best ? flops : best;
-    }
-    iso_free(panels);
-    return best;
+    return iso_timing_of(values, count).median_s;
 }
 
 /* ---- One node ---- */
@@ -103,34 +46,12 @@ typedef struct shape {
     int64_t dims[4];
 } shape_t;
 
-static void fail(void)
-{
-    (void)fprintf(stderr, "bench_gemm: %s\n", iso_error_text());
-    exit(1);
-}
-
-static void need(iso_status_t status)
-{
-    if (status != ISO_OK) {
-        fail();
-    }
-}
-
 static iso_tensor_t tensor_of(const iso_shape_t *shape)
 {
     iso_tensor_t tensor;
 
-    need(iso_tensor_view(ISO_DTYPE_F32, shape, NULL, &tensor));
-    tensor.data = iso_alloc(iso_tensor_bytes(&tensor));
-    if (tensor.data == NULL) {
-        fail();
-    }
-
-    const int64_t count = iso_tensor_count(&tensor);
-
-    for (int64_t i = 0; i < count; i++) {
-        ((float *)tensor.data)[i] = (float)(i * 7919 % 1009) / 504.5F - 1.0F;
-    }
+    bench_need(iso_tensor_view(ISO_DTYPE_F32, shape, NULL, &tensor));
+    tensor.data = bench_values(iso_tensor_count(&tensor));
     return tensor;
 }
 
@@ -142,10 +63,10 @@ static void job_begin(job_t *job, iso_op_t op, const shape_t *a,
     iso_node_id_t ids[2];
     iso_node_id_t id;
 
-    need(iso_graph_create(&job->graph));
+    bench_need(iso_graph_create(&job->graph));
     for (int i = 0; i < 2; i++) {
-        need(iso_graph_add_input(job->graph, i == 0 ? "a" : "b", ISO_DTYPE_F32,
-                                 &shapes[i], &ids[i]));
+        bench_need(iso_graph_add_input(job->graph, i == 0 ? "a" : "b",
+                                       ISO_DTYPE_F32, &shapes[i], &ids[i]));
         job->operands[i] = tensor_of(&shapes[i]);
     }
 
@@ -156,7 +77,7 @@ static void job_begin(job_t *job, iso_op_t op, const shape_t *a,
                                   .n_attrs = n_attrs,
                                   .attrs = attrs};
 
-    need(iso_graph_add(job->graph, &spec, &id));
+    bench_need(iso_graph_add(job->graph, &spec, &id));
     job->node = iso_graph_node(job->graph, id);
     job->output = tensor_of(&job->node->shape);
 }
@@ -174,7 +95,7 @@ static double job_run(const job_t *job, iso_cpu_t *cpu)
     const iso_tensor_t *inputs[] = {&job->operands[0], &job->operands[1]};
     const double start = now_s();
 
-    need(iso_cpu_run(cpu, job->node, inputs, &job->output));
+    bench_need(iso_cpu_run(cpu, job->node, inputs, &job->output));
     return now_s() - start;
 }
 
@@ -321,7 +242,8 @@ static int number(int argc, char **argv, int index, int64_t most, int fallback)
     int64_t value = fallback;
 
     if (argc > index) {
-        need(iso_text_parse_int(argv[index], "argument", 1, most, &value));
+        bench_need(
+            iso_text_parse_int(argv[index], "argument", 1, most, &value));
     }
     return (int)value;
 }
@@ -333,13 +255,12 @@ int main(int argc, char **argv)
 
     repeats = number(argc, argv, 2, REPEATS_MOST, 15);
     if (threads == 1) {
-        time_source = CLOCK_PROCESS_CPUTIME_ID;
+        now_s = bench_cpu_s;
     }
-    need(iso_cpu_create(threads, &cpu));
+    bench_need(iso_cpu_create(threads, &cpu));
     bli_thread_set_num_threads(threads);
-    (void)printf("family %s, %d threads, peak of one core %.1f GF/s\n",
-                 iso_family_string(iso_cpu_family(cpu)), threads,
-                 peak_flops() * 1e-9);
+    bench_print_machine();
+    (void)printf("%d threads, %d repeats\n", threads, repeats);
     if (argc <= 3) {
         bench_matrices(cpu);
     }

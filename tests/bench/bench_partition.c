@@ -8,30 +8,14 @@
  * every hundredth one multiplies with a weight. Each size is done three
  * times; the median of the processor time is printed.
  */
-#include "isotome/error.h"
 #include "isotome/partition.h"
+
+#include "bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { REPEATS = 3, STAGES = 64, NODES_PER_WEIGHT = 100, NAME_BYTES = 32 };
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 static iso_status_t add_node(iso_graph_t *graph, int number,
                              iso_node_id_t latest[2])
@@ -71,15 +55,15 @@ static iso_status_t measure(int n_nodes, const iso_graph_t *graph)
 
     for (int i = 0; i < REPEATS; i++) {
         iso_partition_t *partition = NULL;
-        double begin_s = now_s();
+        double begin_s = bench_cpu_s();
         ISO_TRY(iso_partition_create(graph, STAGES, &partition));
-        seconds[i] = now_s() - begin_s;
+        seconds[i] = bench_cpu_s() - begin_s;
         iso_partition_destroy(&partition);
     }
-    qsort(seconds, REPEATS, sizeof *seconds, by_value);
+    const double median_s = iso_timing_of(seconds, REPEATS).median_s;
+
     (void)printf("%8d nodes, %d stages: %.3f s, %.0f ns for each node\n",
-                 n_nodes, STAGES, seconds[REPEATS / 2],
-                 1e9 * seconds[REPEATS / 2] / n_nodes);
+                 n_nodes, STAGES, median_s, 1e9 * median_s / n_nodes);
     return ISO_OK;
 }
 
@@ -99,9 +83,8 @@ static iso_status_t run(int n_nodes)
 
 int main(void)
 {
-    if (run(500000) != ISO_OK || run(1000000) != ISO_OK) {
-        (void)fprintf(stderr, "%s\n", iso_error_text());
-        return EXIT_FAILURE;
-    }
+    bench_print_machine();
+    bench_need(run(500000));
+    bench_need(run(1000000));
     return EXIT_SUCCESS;
 }

@@ -3,100 +3,24 @@
 # that shrink or turn out bad. The job ends, and nothing is under the output's
 # name.
 . "$ISO_SOURCE_DIR/tests/support/lib.sh"
+. "$ISO_SOURCE_DIR/tests/support/jobs.sh"
+make_long_run
 
-job=
-trap '[ -z "$job" ] || kill -KILL "$job"; rm -rf "$work"' EXIT
-
-{
-    echo "in x f32 N,16"
-    echo "init first f32 16,256 : *.1"
-    echo "init w f32 256,256 : *.1"
-    echo "init last f32 256,16 : *.1"
-    echo "r0 = MatMul(x, first)"
-    for i in 1 2 3 4 5 6 7 8; do
-        echo "m$i = MatMul(r$((i - 1)), w)"
-        echo "r$i = Relu(m$i)"
-    done
-    echo "y = MatMul(r8, last)"
-    echo "out y"
-} | $MAKE_MODEL long.onnx
-$ISOTOME import long.onnx -o long.h5 --weights-seed 1 >/dev/null
-# A minute of work for the ref device.
-$NPY_TOOL random x.npy 1 200000 16
-mkdir out
-
-# until_true COMMAND...: within a minute, or the test fails.
-until_true() {
-    local tries=0
-    until "$@"; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 1200 ] || fail "waited in vain for: $*"
-        sleep 0.05
-    done
-}
-
-# Rows of the output have been written, under the temporary name.
-is_writing() {
-    local files=(out/y.npy.*.tmp)
-    [ -e "${files[0]}" ] &&
-        [ "$(tail -c +129 "${files[0]}" | head -c 1024 | tr -d '\0' | wc -c)" -gt 0 ]
-}
-
-# start RANKS INPUT: a long run in the background, job is its process.
-start() {
-    rm -rf "${work:?}"/out/*
-    "$MPIEXEC" -n "$1" "${mpi_options[@]}" "$ISOTOME" run long.h5 -q \
-        -i "$2" -o out/y.npy --device ref --micro-batch 4 >log.txt 2>&1 &
-    job=$!
-    until_true is_writing
-    ranks=$(pgrep -P "$job")
-}
-
-# The process of a rank of the job.
-process_of() {
-    local process
-    for process in $ranks; do
-        if tr '\0' '\n' <"/proc/$process/environ" |
-            grep -qx "OMPI_COMM_WORLD_RANK=$1"; then
-            echo "$process"
-            return
-        fi
-    done
-    fail "rank $1 has no process"
-}
-
-gone() {
-    local process
-    for process in "$job" $ranks; do
-        ! kill -0 "$process" 2>/dev/null || return 1
-    done
-}
-
-# The job and all its processes end; code is its exit code.
-ends() {
-    code=0
-    until_true gone
-    wait "$job" || code=$?
-    job=
-    [ "$code" -ne 0 ] || fail "$1: a broken run ended with 0"
-    [ ! -e out/y.npy ] || fail "$1: an output is under its name"
-}
-
-start 3 x.npy
+start 3 x.npy --micro-batch 4
 kill -KILL "$(process_of 1)"
 ends "a rank is killed"
 nothing_left out
 
-start 3 x.npy
+start 3 x.npy --micro-batch 4
 kill -KILL "$(process_of 0)"
 ends "the rank that writes is killed"
 
-start 3 x.npy
+start 3 x.npy --micro-batch 4
 kill -TERM "$job"
 ends "mpirun is told to end"
 nothing_left out
 
-start 3 x.npy
+start 3 x.npy --micro-batch 4
 kill -KILL "$job"
 ends "mpirun is killed"
 
@@ -113,7 +37,7 @@ nothing_left out
 
 # An input shrinks while it is read.
 cp x.npy shrinking.npy
-start 3 shrinking.npy
+start 3 shrinking.npy --micro-batch 4
 truncate -s 2000 shrinking.npy
 ends "an input shrinks"
 [ "$code" -eq 4 ] || fail "exit code $code, expected 4"

@@ -4,7 +4,7 @@
 
 static iso_node_cost_t cost_of(const iso_graph_t *graph, iso_node_id_t node)
 {
-    iso_node_cost_t cost = {-1.0, 0, 0};
+    iso_node_cost_t cost = {.flops = -1.0};
 
     CU_ASSERT_EQUAL(iso_node_cost_of(graph, node, &cost), ISO_OK);
     return cost;
@@ -119,7 +119,7 @@ static void test_huge_and_free(void)
 {
     int64_t before = iso_mem_count().blocks;
     iso_graph_t *graph = test_graph();
-    iso_node_cost_t cost = {7.0, 7, 7};
+    iso_node_cost_t cost = {.flops = 7.0};
     iso_node_id_t id = add(graph, ISO_OP_MATMUL, "2147483649,3", "3,5", NULL);
 
     CU_ASSERT_EQUAL(cost_of(graph, id).flops, 30.0 * 2147483649.0);

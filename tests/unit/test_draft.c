@@ -5,8 +5,26 @@
 #include "iso_test.h"
 #include "iso_test_folder.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
+
+/* In place of the C library's: interrupted some times, then the same. */
+static int interruptions;
+
+int posix_fallocate64(int file, off_t offset, off_t length);
+
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
+int posix_fallocate(int file, off_t offset, off_t length)
+{
+    if (interruptions > 0) {
+        interruptions--;
+        return EINTR;
+    }
+    return posix_fallocate64(file, offset, length);
+}
 
 static int64_t blocks;
 
@@ -87,6 +105,71 @@ static void test_name_taken_in_the_meantime(void)
     CU_ASSERT(scratch_exists("y.bin"));
     CU_ASSERT_EQUAL(scratch_count(), 1);
     scratch_clear();
+}
+
+/* Of several that are published under one name at once, one is, and is not
+ * replaced. */
+static void *publish(void *arg)
+{
+    iso_draft_t *draft = arg;
+
+    return iso_draft_publish(draft) == ISO_OK ? draft : NULL;
+}
+
+static void test_race_for_a_name(void)
+{
+    enum { ROUNDS = 100, RACERS = 4 };
+
+    for (int round = 0; round < ROUNDS; round++) {
+        iso_draft_t *drafts[RACERS] = {NULL};
+        pthread_t threads[RACERS];
+        int winner = -1;
+        int winners = 0;
+        size_t size = 0;
+
+        for (int i = 0; i < RACERS; i++) {
+            const char number = (char)i;
+
+            CU_ASSERT_EQUAL_FATAL(iso_draft_create("y.bin", false, &drafts[i]),
+                                  ISO_OK);
+            iso_draft_write(drafts[i], 0, &number, 1);
+        }
+        for (int i = 0; i < RACERS; i++) {
+            CU_ASSERT_EQUAL_FATAL(
+                pthread_create(&threads[i], NULL, publish, drafts[i]), 0);
+        }
+        for (int i = 0; i < RACERS; i++) {
+            void *won = NULL;
+
+            CU_ASSERT_EQUAL_FATAL(pthread_join(threads[i], &won), 0);
+            winner = won != NULL ? i : winner;
+            winners += won != NULL;
+            iso_draft_close(&drafts[i]);
+        }
+        char *bytes = scratch_load("y.bin", &size);
+
+        CU_ASSERT_EQUAL(winners, 1);
+        CU_ASSERT(bytes != NULL && size == 1 && bytes[0] == (char)winner);
+        CU_ASSERT_EQUAL(scratch_count(), 1);
+        free(bytes);
+        scratch_clear();
+    }
+}
+
+static void test_interrupted_reserve(void)
+{
+    iso_draft_t *draft = NULL;
+    struct stat info;
+
+    CU_ASSERT_EQUAL_FATAL(iso_draft_create("y.bin", false, &draft), ISO_OK);
+    interruptions = 3;
+    CU_ASSERT_EQUAL(iso_draft_reserve(draft, 5000), ISO_OK);
+    CU_ASSERT_EQUAL(interruptions, 0);
+    CU_ASSERT_EQUAL(stat(iso_draft_temp_path(draft), &info), 0);
+    CU_ASSERT_EQUAL(info.st_size, 5000);
+    interruptions = 0;
+    iso_draft_close(&draft);
+    CU_ASSERT_EQUAL(scratch_count(), 0);
 }
 
 static void test_withdrawn_is_gone(void)
@@ -252,6 +335,8 @@ int main(void)
         {"an unpublished one is removed", test_unpublished_is_removed},
         {"an existing file is kept", test_existing_file_is_kept},
         {"the name is taken in the meantime", test_name_taken_in_the_meantime},
+        {"a race for a name", test_race_for_a_name},
+        {"an interrupted reserve", test_interrupted_reserve},
         {"a withdrawn one is gone", test_withdrawn_is_gone},
         {"bad places", test_bad_places},
         {"same file however spelled", test_same_file_however_spelled},

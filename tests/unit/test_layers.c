@@ -56,6 +56,27 @@ static void test_chain(void)
     CU_ASSERT_EQUAL(iso_mem_count().blocks, before);
 }
 
+/* A product of two values is light, with a bias or without. */
+static void test_bias_is_no_weight(void)
+{
+    int64_t before = iso_mem_count().blocks;
+    iso_graph_t *graph = test_graph();
+    iso_node_id_t x = test_input(graph, "x", "4,4");
+
+    x = add_heavy(graph, "h1", x, 4, 4);
+    x = test_node(graph, "scores", ISO_OP_MATMUL,
+                  (const iso_node_id_t[]){x, x, test_param(graph, "bias", "4")},
+                  NULL);
+    x = add_heavy(graph, "h2", x, 4, 4);
+    test_output(graph, "y", x);
+    CU_ASSERT_EQUAL(iso_graph_mark_layers(graph), ISO_OK);
+    CU_ASSERT_EQUAL(iso_graph_layer_count(graph), 2);
+    CU_ASSERT_EQUAL(layer_of(graph, "scores"), 0);
+    CU_ASSERT_EQUAL(layer_of(graph, "h2"), 1);
+    iso_graph_destroy(&graph);
+    CU_ASSERT_EQUAL(iso_mem_count().blocks, before);
+}
+
 /* A value that grows is cut before it does, one that shrinks behind. */
 static void test_fewest_bytes(void)
 {
@@ -323,6 +344,7 @@ int main(void)
 {
     CU_TestInfo tests[] = {
         {"chain", test_chain},
+        {"a bias is no weight", test_bias_is_no_weight},
         {"fewest bytes", test_fewest_bytes},
         {"nothing heavy", test_nothing_heavy},
         {"a value that stays live", test_a_value_that_stays_live},

@@ -2,7 +2,9 @@
 
 #include "base/mem.h"
 #include "iso_test.h"
+#include "iso_test_call.h"
 #include "iso_test_graph.h"
+#include "plan/machine_json.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -81,7 +83,11 @@ static void test_set_rank(void)
 {
     iso_machine_t *machine = NULL;
     char host[8] = "";
-    iso_machine_rank_t facts = {host, 7, 1.0, 2.0, ISO_COST_MEASURED};
+    iso_machine_rank_t facts = {.host = host,
+                                .memory_bytes = 7,
+                                .flops_per_s = 1.0,
+                                .memory_bytes_per_s = 2.0,
+                                .cost_class = ISO_COST_MEASURED};
 
     CU_ASSERT_EQUAL_FATAL(iso_machine_default(2, 0, 0, &machine), ISO_OK);
     uint64_t before = iso_machine_digest(machine);
@@ -90,26 +96,214 @@ static void test_set_rank(void)
     (void)snprintf(host, sizeof host, "gone");
     CU_ASSERT_STRING_EQUAL(iso_machine_rank(machine, 1)->host, "here");
     CU_ASSERT_EQUAL(iso_machine_rank(machine, 1)->memory_bytes, 7);
+    CU_ASSERT_EQUAL(iso_machine_rank(machine, 1)->copy_bytes_per_s, 1.0);
+    CU_ASSERT_EQUAL(iso_machine_rank(machine, 1)->cost_class,
+                    ISO_COST_MEASURED);
     CU_ASSERT_NOT_EQUAL(iso_machine_digest(machine), before);
+    facts.rates[ISO_RATE_POOL].cost_class = ISO_COST_UNCALIBRATED;
+    CU_ASSERT_EQUAL(iso_machine_set_rank(machine, 1, &facts), ISO_OK);
+    CU_ASSERT_EQUAL(iso_machine_rank(machine, 1)->cost_class,
+                    ISO_COST_UNCALIBRATED);
     iso_machine_destroy(&machine);
 }
+
+static void test_rates(void)
+{
+    iso_machine_rank_t rank = {.flops_per_s = 100.0,
+                               .memory_bytes_per_s = 10.0,
+                               .cost_class = ISO_COST_MEASURED};
+    iso_rate_t rate = iso_machine_rank_rate(&rank, ISO_RATE_CONV_3X3);
+
+    CU_ASSERT_DOUBLE_EQUAL(rate.per_s, 60.0, 1e-12);
+    CU_ASSERT_EQUAL(rate.cost_class, ISO_COST_MEASURED);
+    CU_ASSERT_EQUAL(iso_machine_rank_rate(&rank, ISO_RATE_MOVE).per_s, 10.0);
+    rank.cost_class = ISO_COST_DEFAULT;
+    CU_ASSERT_EQUAL(iso_machine_rank_rate(&rank, ISO_RATE_MOVE).cost_class,
+                    ISO_COST_DEFAULT);
+    rank.rates[ISO_RATE_MOVE] = (iso_rate_t){3.0, 0.25, ISO_COST_MEASURED};
+    rate = iso_machine_rank_rate(&rank, ISO_RATE_MOVE);
+    CU_ASSERT_EQUAL(rate.per_s, 3.0);
+    CU_ASSERT_EQUAL(rate.spread, 0.25);
+    CU_ASSERT_EQUAL(rate.cost_class, ISO_COST_MEASURED);
+    rank.rates[ISO_RATE_MOVE] = (iso_rate_t){0.0, 0.0, ISO_COST_UNCALIBRATED};
+    rate = iso_machine_rank_rate(&rank, ISO_RATE_MOVE);
+    CU_ASSERT_EQUAL(rate.per_s, 10.0);
+    CU_ASSERT_EQUAL(rate.cost_class, ISO_COST_UNCALIBRATED);
+}
+
+static void test_collective_link(void)
+{
+    iso_machine_t *machine = NULL;
+    const iso_link_figures_t far = {{8.0, 100.0}, 0.5, ISO_COST_MEASURED};
+    const iso_collective_figures_t slow = {2.0, 4.0, 0.5, ISO_COST_MEASURED};
+    iso_link_t link;
+
+    CU_ASSERT_EQUAL_FATAL(iso_machine_default(4, 2, 0, &machine), ISO_OK);
+    CU_ASSERT_EQUAL(
+        iso_machine_link_figures(machine, ISO_LINK_OTHER_HOST)->cost_class,
+        ISO_COST_DEFAULT);
+    iso_machine_set_link(machine, ISO_LINK_OTHER_HOST, &far);
+    CU_ASSERT_EQUAL(iso_machine_link_kind(machine, 0, 1), ISO_LINK_SAME_HOST);
+    CU_ASSERT_EQUAL(iso_machine_link_kind(machine, 2, 1), ISO_LINK_OTHER_HOST);
+    CU_ASSERT_EQUAL(iso_machine_link(machine, 2, 1).latency_s, 8.0);
+    link = iso_machine_collective(machine, ISO_COLLECTIVE_GATHERV, 1, 2);
+    CU_ASSERT_EQUAL(link.latency_s, 8.0);
+    CU_ASSERT_EQUAL(link.bytes_per_s, 100.0);
+    iso_machine_set_collective(machine, ISO_COLLECTIVE_GATHERV, &slow);
+    link = iso_machine_collective(machine, ISO_COLLECTIVE_GATHERV, 1, 2);
+    CU_ASSERT_EQUAL(link.latency_s, 16.0);
+    CU_ASSERT_EQUAL(link.bytes_per_s, 25.0);
+    link = iso_machine_collective(machine, ISO_COLLECTIVE_SCATTERV, 1, 2);
+    CU_ASSERT_EQUAL(link.latency_s, 8.0);
+    iso_machine_destroy(&machine);
+}
+
+/* -- files -- */
 
 static void test_write_and_read(void)
 {
     iso_machine_t *machine = NULL;
     iso_machine_t *again = NULL;
-    const iso_machine_rank_t facts = {"node-7", 123456789, 1.0 / 3.0 * 1e12,
-                                      0.1, ISO_COST_UNCALIBRATED};
+    const iso_machine_rank_t facts = {
+        .host = "node-7",
+        .memory_bytes = 123456789,
+        .flops_per_s = 1.0 / 3.0 * 1e12,
+        .memory_bytes_per_s = 0.1,
+        .cost_class = ISO_COST_MEASURED,
+        .copy_bytes_per_s = 1.0 / 7.0,
+        .rates = {[ISO_RATE_CONV_1X1] = {1e9 / 3.0, 0.1, ISO_COST_MEASURED},
+                  [ISO_RATE_POOL] = {7.0, 0.0, ISO_COST_UNCALIBRATED},
+                  [ISO_RATE_NORM] = {0.0, 0.5, ISO_COST_UNCALIBRATED},
+                  [ISO_RATE_MOVE] = {1e10 / 7.0, 0.0, ISO_COST_DEFAULT}}};
+    const iso_link_figures_t link = {
+        {1e-6 / 3.0, 1e9 / 7.0}, 1.0 / 3.0, ISO_COST_MEASURED};
+    const iso_collective_figures_t bcast = {1.0 / 3.0, 1.0 / 7.0, 0.1,
+                                            ISO_COST_MEASURED};
+    char *text = NULL;
+    char *text_again = NULL;
 
     CU_ASSERT_EQUAL_FATAL(iso_machine_default(4, 2, 0, &machine), ISO_OK);
     CU_ASSERT_EQUAL(iso_machine_set_rank(machine, 2, &facts), ISO_OK);
+    iso_machine_set_link(machine, ISO_LINK_OTHER_HOST, &link);
+    iso_machine_set_collective(machine, ISO_COLLECTIVE_BCAST, &bcast);
     CU_ASSERT_EQUAL_FATAL(iso_machine_write(machine, path), ISO_OK);
     CU_ASSERT_EQUAL_FATAL(iso_machine_read(path, &again), ISO_OK);
     CU_ASSERT_EQUAL(iso_machine_digest(machine), iso_machine_digest(again));
     CU_ASSERT_EQUAL(iso_machine_rank(again, 2)->flops_per_s, facts.flops_per_s);
+    CU_ASSERT_EQUAL(iso_machine_rank(again, 2)->cost_class,
+                    ISO_COST_UNCALIBRATED);
+    CU_ASSERT_EQUAL(iso_machine_print(machine, &text), ISO_OK);
+    CU_ASSERT_EQUAL(iso_machine_print(again, &text_again), ISO_OK);
+    CU_ASSERT_STRING_EQUAL(text, text_again);
+    free(text);
+    free(text_again);
     iso_machine_destroy(&again);
     expect_error(iso_machine_write(machine, "/nowhere/at/all.json"), ISO_IO,
                  "/nowhere/at/all.json");
+    iso_machine_destroy(&machine);
+}
+
+enum { SEED = 20 };
+
+static uint64_t random_state = SEED;
+
+static double any(double least, double most)
+{
+    return least + (most - least) *
+                       ((double)(test_random(&random_state) >> 11) * 0x1p-53);
+}
+
+static iso_cost_class_t any_class(int most)
+{
+    return (iso_cost_class_t)(test_random(&random_state) %
+                              (uint64_t)(most + 1));
+}
+
+static void randomise(iso_machine_t *machine)
+{
+    for (int i = 0; i < iso_machine_world(machine); i++) {
+        iso_machine_rank_t rank = *iso_machine_rank(machine, i);
+
+        rank.flops_per_s = any(1e-3, 1e15);
+        rank.memory_bytes_per_s = any(1e-3, 1e15);
+        rank.cost_class = any_class(ISO_COST_UNCALIBRATED);
+        for (int r = 0; r < ISO_RATE_CLASS_COUNT; r++) {
+            if (test_random(&random_state) % 3 > 0) {
+                rank.rates[r] = (iso_rate_t){any(1e-9, 1e13), any(0.0, 3.0),
+                                             any_class(ISO_COST_UNCALIBRATED)};
+            }
+        }
+        CU_ASSERT_EQUAL(iso_machine_set_rank(machine, i, &rank), ISO_OK);
+    }
+    for (int i = 0; i < ISO_LINK_KIND_COUNT; i++) {
+        const iso_link_figures_t link = {{any(0.0, 1e-3), any(1.0, 1e12)},
+                                         any(0.0, 2.0),
+                                         any_class(ISO_COST_DEFAULT)};
+        iso_machine_set_link(machine, (iso_link_kind_t)i, &link);
+    }
+    for (int i = 0; i < ISO_COLLECTIVE_COUNT; i++) {
+        const iso_collective_figures_t figures = {any(1e-6, 1e3),
+                                                  any(1e-6, 1e3), any(0.0, 2.0),
+                                                  any_class(ISO_COST_DEFAULT)};
+        iso_machine_set_collective(machine, (iso_collective_t)i, &figures);
+    }
+}
+
+static void test_any_round_trip(void)
+{
+    (void)printf("  seed %d\n", SEED);
+    for (int n = 0; n < 50; n++) {
+        iso_machine_t *machine = NULL;
+        iso_machine_t *again = NULL;
+
+        CU_ASSERT_EQUAL_FATAL(
+            iso_machine_default(1 + (int)(test_random(&random_state) % 5), 2, 0,
+                                &machine),
+            ISO_OK);
+        randomise(machine);
+        CU_ASSERT_EQUAL_FATAL(iso_machine_write(machine, path), ISO_OK);
+        CU_ASSERT_EQUAL_FATAL(iso_machine_read(path, &again), ISO_OK);
+        CU_ASSERT_EQUAL(iso_machine_digest(machine), iso_machine_digest(again));
+        iso_machine_destroy(&machine);
+        iso_machine_destroy(&again);
+    }
+}
+
+/* The digest is of every figure. */
+static void test_digest(void)
+{
+    iso_machine_t *machine = NULL;
+    iso_link_figures_t link;
+    iso_collective_figures_t figures;
+    iso_machine_rank_t rank;
+    uint64_t seen[6];
+    int n = 0;
+
+    CU_ASSERT_EQUAL_FATAL(iso_machine_default(2, 0, 0, &machine), ISO_OK);
+    seen[n++] = iso_machine_digest(machine);
+    link = *iso_machine_link_figures(machine, ISO_LINK_SAME_HOST);
+    link.spread = 0.5;
+    iso_machine_set_link(machine, ISO_LINK_SAME_HOST, &link);
+    seen[n++] = iso_machine_digest(machine);
+    figures = *iso_machine_collective_figures(machine, ISO_COLLECTIVE_BCAST);
+    figures.bytes_factor = 2.0;
+    iso_machine_set_collective(machine, ISO_COLLECTIVE_BCAST, &figures);
+    seen[n++] = iso_machine_digest(machine);
+    rank = *iso_machine_rank(machine, 1);
+    rank.copy_bytes_per_s *= 2.0;
+    CU_ASSERT_EQUAL(iso_machine_set_rank(machine, 1, &rank), ISO_OK);
+    seen[n++] = iso_machine_digest(machine);
+    rank.rates[ISO_RATE_MOVE].per_s = 7.0;
+    CU_ASSERT_EQUAL(iso_machine_set_rank(machine, 1, &rank), ISO_OK);
+    seen[n++] = iso_machine_digest(machine);
+    rank.rates[ISO_RATE_MOVE].spread = 7.0;
+    CU_ASSERT_EQUAL(iso_machine_set_rank(machine, 1, &rank), ISO_OK);
+    seen[n++] = iso_machine_digest(machine);
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < i; j++) {
+            CU_ASSERT_NOT_EQUAL(seen[i], seen[j]);
+        }
+    }
     iso_machine_destroy(&machine);
 }
 
@@ -122,6 +316,15 @@ static void test_write_and_read(void)
     ",\"memory_bytes_per_s\":1e9,\"cost\":\"" cost "\"}"
 #define FILE_OF(rank) HEAD LINKS ",\"ranks\":[" rank "]}"
 
+#define RATED(rates)                                                           \
+    FILE_OF("{\"host\":\"h\",\"memory_bytes\":1,\"flops_per_s\":10,"           \
+            "\"memory_bytes_per_s\":4,\"cost\":\"measured\",\"rates\":{" rates \
+            "}}")
+#define WITH_COLLECTIVES(members)           \
+    HEAD LINKS ",\"collectives\":{" members \
+               "},\"ranks\":[" RANK("1", "1", "measured") "]}"
+
+/* Without what was added since the first version of the file. */
 static void test_smallest_file(void)
 {
     iso_machine_t *machine = NULL;
@@ -129,47 +332,122 @@ static void test_smallest_file(void)
     write_text(FILE_OF(RANK("1", "1", "measured")));
     CU_ASSERT_EQUAL_FATAL(iso_machine_read(path, &machine), ISO_OK);
     CU_ASSERT_EQUAL(iso_machine_world(machine), 1);
+    const iso_machine_rank_t *rank = iso_machine_rank(machine, 0);
+
+    CU_ASSERT_EQUAL(rank->cost_class, ISO_COST_MEASURED);
+    CU_ASSERT_EQUAL(rank->copy_bytes_per_s, 0.5e9);
+    CU_ASSERT_EQUAL(rank->rates[ISO_RATE_CONV_1X1].per_s, 0.0);
+    CU_ASSERT_EQUAL(
+        iso_machine_link_figures(machine, ISO_LINK_SAME_HOST)->cost_class,
+        ISO_COST_DEFAULT);
+    CU_ASSERT_EQUAL(
+        iso_machine_collective_figures(machine, ISO_COLLECTIVE_BCAST)
+            ->latency_factor,
+        1.0);
     iso_machine_destroy(&machine);
 }
 
-static void test_bad_files(void)
+/* A rank is as certain as its least certain rate. */
+static void test_class_of_rates(void)
 {
     static const struct {
         const char *text;
-        const char *message;
+        iso_cost_class_t expected;
     } cases[] = {
-        {"", "line 1"},
-        {"[]", "object"},
-        {"{}", "'format' is missing"},
-        {"{\"format\":\"isotome-plan\"}", "expected 'isotome-machine'"},
-        {"{\"format\":\"isotome-machine\",\"format_version\":2}",
-         "format_version"},
-        {HEAD LINKS ",\"ranks\":[],\"rank\":1}", "unknown member 'rank'"},
-        {HEAD LINKS "}", "'ranks' is missing"},
-        {HEAD LINKS ",\"ranks\":[]}", "ranks: 0 ranks"},
-        {HEAD LINKS ",\"ranks\":{}}", "ranks: expected array"},
-        {HEAD "\"ranks\":[" RANK("1", "1", "default") "]}",
-         "'links' is missing"},
-        {FILE_OF(RANK("0", "1", "default")), "ranks[0].memory_bytes"},
-        {FILE_OF(RANK("-1", "1", "default")), "ranks[0].memory_bytes"},
-        {FILE_OF(RANK("1.5", "1", "default")), "expected integer"},
-        {FILE_OF(RANK("1", "0", "default")), "'flops_per_s' is 0"},
-        {FILE_OF(RANK("1", "-3", "default")), "'flops_per_s' is -3"},
-        {FILE_OF(RANK("1", "NaN", "default")), "line 1"},
-        {FILE_OF(RANK("1", "1e999", "default")), "line 1"},
-        {FILE_OF(RANK("1", "\"fast\"", "default")), "expected number"},
-        {FILE_OF(RANK("1", "1", "guessed")), "'cost' is 'guessed'"},
-        {FILE_OF("{\"host\":\"\"}"), "'host' is empty"},
-        {FILE_OF("7"), "ranks[0]: expected object"},
-        {FILE_OF(RANK("1", "1", "default") ",{\"hosts\":\"a\"}"),
-         "ranks[1]: unknown member 'hosts'; did you mean 'host'?"},
+        {RATED(""), ISO_COST_MEASURED},
+        {RATED("\"move\":{\"bytes_per_s\":5,\"cost\":\"measured\"}"),
+         ISO_COST_MEASURED},
+        {RATED("\"move\":{\"bytes_per_s\":5,\"cost\":\"default\"}"),
+         ISO_COST_DEFAULT},
+        {RATED("\"norm\":{\"flops_per_s\":5,\"cost\":\"uncalibrated\"}"),
+         ISO_COST_UNCALIBRATED},
+        {RATED("\"norm\":{\"cost\":\"uncalibrated\"}"), ISO_COST_UNCALIBRATED},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         iso_machine_t *machine = NULL;
+
         write_text(cases[i].text);
+        CU_ASSERT_EQUAL_FATAL(iso_machine_read(path, &machine), ISO_OK);
+        CU_ASSERT_EQUAL(iso_machine_rank(machine, 0)->cost_class,
+                        cases[i].expected);
+        iso_machine_destroy(&machine);
+    }
+}
+
+static const struct {
+    const char *text;
+    const char *message;
+} bad_files[] = {
+    {"", "line 1"},
+    {"[]", "object"},
+    {"{}", "'format' is missing"},
+    {"{\"format\":\"isotome-plan\"}", "expected 'isotome-machine'"},
+    {"{\"format\":\"isotome-machine\",\"format_version\":2}", "format_version"},
+    {HEAD LINKS ",\"ranks\":[],\"rank\":1}", "unknown member 'rank'"},
+    {HEAD LINKS "}", "'ranks' is missing"},
+    {HEAD LINKS ",\"ranks\":[]}", "ranks: 0 ranks"},
+    {HEAD LINKS ",\"ranks\":{}}", "ranks: expected array"},
+    {HEAD "\"ranks\":[" RANK("1", "1", "default") "]}", "'links' is missing"},
+    {FILE_OF(RANK("0", "1", "default")), "ranks[0].memory_bytes"},
+    {FILE_OF(RANK("-1", "1", "default")), "ranks[0].memory_bytes"},
+    {FILE_OF(RANK("1.5", "1", "default")), "expected integer"},
+    {FILE_OF(RANK("1", "0", "default")), "'flops_per_s' is 0"},
+    {FILE_OF(RANK("1", "-3", "default")), "'flops_per_s' is -3"},
+    {FILE_OF(RANK("1", "NaN", "default")), "line 1"},
+    {FILE_OF(RANK("1", "1e999", "default")), "line 1"},
+    {FILE_OF(RANK("1", "\"fast\"", "default")), "expected number"},
+    {FILE_OF(RANK("1", "1", "guessed")), "'cost' is 'guessed'"},
+    {FILE_OF("{\"host\":\"\"}"), "'host' is empty"},
+    {FILE_OF("7"), "ranks[0]: expected object"},
+    {FILE_OF(RANK("1", "1", "default") ",{\"hosts\":\"a\"}"),
+     "ranks[1]: unknown member 'hosts'; did you mean 'host'?"},
+    {RATED("\"move\":7"), "ranks[0].rates.move: expected object"},
+    {RATED("\"moves\":{}"),
+     "ranks[0].rates: unknown member 'moves'; did you mean 'move'?"},
+    {RATED("\"move\":{}"), "rates.move: member 'cost' is missing"},
+    {RATED("\"move\":{\"cost\":\"measured\"}"),
+     "rates.move: member 'bytes_per_s' is missing"},
+    {RATED("\"move\":{\"flops_per_s\":1,\"cost\":\"measured\"}"),
+     "rates.move: unknown member 'flops_per_s'"},
+    {RATED("\"norm\":{\"flops_per_s\":0,\"cost\":\"measured\"}"),
+     "rates.norm: 'flops_per_s' is 0"},
+    {RATED("\"norm\":{\"flops_per_s\":-1,\"cost\":\"uncalibrated\"}"),
+     "rates.norm: 'flops_per_s' is -1"},
+    {RATED("\"norm\":{\"flops_per_s\":1,\"cost\":\"Measured\"}"),
+     "rates.norm: 'cost' is 'Measured'"},
+    {RATED("\"norm\":{\"flops_per_s\":1,\"cost\":\"measured\","
+           "\"spread\":-0.5}"),
+     "rates.norm: 'spread' is -0.5"},
+    {FILE_OF("{\"host\":\"h\",\"memory_bytes\":1,\"flops_per_s\":10,"
+             "\"memory_bytes_per_s\":4,\"cost\":\"measured\","
+             "\"copy_bytes_per_s\":0}"),
+     "ranks[0]: 'copy_bytes_per_s' is 0"},
+    {FILE_OF("{\"host\":\"h\",\"memory_bytes\":1,\"flops_per_s\":10,"
+             "\"memory_bytes_per_s\":4,\"cost\":\"measured\","
+             "\"rates\":[]}"),
+     "ranks[0].rates: expected object"},
+    {WITH_COLLECTIVES("\"scatter\":{}"),
+     "collectives: unknown member 'scatter'; did you mean 'scatterv'?"},
+    {WITH_COLLECTIVES("\"bcast\":{\"latency_factor\":0,"
+                      "\"bytes_factor\":1,\"cost\":\"measured\"}"),
+     "collectives.bcast: 'latency_factor' is 0"},
+    {WITH_COLLECTIVES("\"bcast\":{\"latency_factor\":1,"
+                      "\"cost\":\"measured\"}"),
+     "collectives.bcast: member 'bytes_factor' is missing"},
+    {WITH_COLLECTIVES("\"bcast\":{\"latency_factor\":1,"
+                      "\"bytes_factor\":1,\"cost\":\"uncalibrated\"}"),
+     "collectives.bcast: 'cost' is 'uncalibrated', expected measured or "
+     "default"},
+};
+
+static void test_bad_files(void)
+{
+    for (size_t i = 0; i < sizeof bad_files / sizeof *bad_files; i++) {
+        iso_machine_t *machine = NULL;
+        write_text(bad_files[i].text);
         expect_error(iso_machine_read(path, &machine), ISO_INPUT,
-                     cases[i].message);
+                     bad_files[i].message);
         CU_ASSERT_PTR_NULL(machine);
     }
 }
@@ -248,8 +526,13 @@ int main(void)
         {"default on one host", test_default_on_one_host},
         {"link seconds", test_link_seconds},
         {"set rank", test_set_rank},
+        {"rates", test_rates},
+        {"collective link", test_collective_link},
         {"write and read", test_write_and_read},
+        {"any round trip", test_any_round_trip},
+        {"digest", test_digest},
         {"smallest file", test_smallest_file},
+        {"class of rates", test_class_of_rates},
         {"bad files", test_bad_files},
         {"bad link", test_bad_link},
         {"no file", test_no_file},

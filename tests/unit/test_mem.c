@@ -90,6 +90,33 @@ static void test_realloc(void)
     CU_ASSERT_EQUAL(iso_mem_count().blocks, before.blocks);
 }
 
+static void test_array_grow(void)
+{
+    iso_mem_count_t before = iso_mem_count();
+    int64_t most = 0;
+    int32_t *array = NULL;
+
+    for (int32_t i = 0; i < 1000; i++) {
+        int32_t *grown = iso_array_grow(array, i, &most, sizeof *array);
+
+        CU_ASSERT_PTR_NOT_NULL_FATAL(grown);
+        CU_ASSERT(most > i);
+        array = grown;
+        array[i] = i;
+    }
+    CU_ASSERT_EQUAL(most, 1024);
+    CU_ASSERT_EQUAL(iso_mem_count().allocations - before.allocations, 8);
+    CU_ASSERT_EQUAL(array[0], 0);
+    CU_ASSERT_EQUAL(array[999], 999);
+    iso_mem_fail_at(1);
+    CU_ASSERT_PTR_NULL(iso_array_grow(array, 1024, &most, sizeof *array));
+    iso_mem_fail_at(0);
+    CU_ASSERT_EQUAL(most, 1024);
+    CU_ASSERT_EQUAL(array[999], 999);
+    iso_free(array);
+    CU_ASSERT_EQUAL(iso_mem_count().blocks, before.blocks);
+}
+
 static void test_text_copy(void)
 {
     int64_t before = iso_mem_count().blocks;
@@ -180,6 +207,7 @@ int main(void)
         {"zeroed", test_zeroed},
         {"sizes that cannot be", test_sizes_that_cannot_be},
         {"realloc", test_realloc},
+        {"array grow", test_array_grow},
         {"text copy", test_text_copy},
         {"chosen failure", test_chosen_failure},
         {"threads count together", test_threads_count_together},

@@ -57,6 +57,8 @@ static void test_weights_are_in_name_order(void)
     for (int i = 1; i < iso_model_weight_count(model); i++) {
         CU_ASSERT(strcmp(iso_model_weight(model, i - 1)->name,
                          iso_model_weight(model, i)->name) < 0);
+        CU_ASSERT_EQUAL(iso_model_weight(model, i) - iso_model_weight(model, 0),
+                        i);
     }
     iso_model_close(&model);
     scratch_clear();
@@ -189,25 +191,32 @@ static void set_u64(hid_t object, const char *name, uint64_t value)
     (void)H5Aclose(attr);
 }
 
-/* Add a dataset of 4 floats with a digest attribute. */
+static void add_u64(hid_t object, const char *name, uint64_t value)
+{
+    hid_t scalar = H5Screate(H5S_SCALAR);
+    hid_t attr = H5Acreate2(object, name, H5T_STD_U64LE, scalar, H5P_DEFAULT,
+                            H5P_DEFAULT);
+
+    CU_ASSERT_FATAL(attr >= 0);
+    (void)H5Awrite(attr, H5T_NATIVE_UINT64, &value);
+    (void)H5Aclose(attr);
+    (void)H5Sclose(scalar);
+}
+
+/* Add a dataset of 4 floats with the attributes of digests. */
 static void add_floats(hid_t file, const char *name, hid_t creation)
 {
     const hsize_t dims[1] = {4};
-    const uint64_t digest = 1;
     const float values[4] = {0};
     hid_t space = H5Screate_simple(1, dims, NULL);
     hid_t dataset = H5Dcreate2(file, name, H5T_IEEE_F32LE, space, H5P_DEFAULT,
                                creation, H5P_DEFAULT);
-    hid_t scalar = H5Screate(H5S_SCALAR);
-    hid_t attr = H5Acreate2(dataset, "digest", H5T_STD_U64LE, scalar,
-                            H5P_DEFAULT, H5P_DEFAULT);
 
-    CU_ASSERT_FATAL(dataset >= 0 && attr >= 0);
+    CU_ASSERT_FATAL(dataset >= 0);
     (void)H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
                    values);
-    (void)H5Awrite(attr, H5T_NATIVE_UINT64, &digest);
-    (void)H5Aclose(attr);
-    (void)H5Sclose(scalar);
+    add_u64(dataset, "digest", 1);
+    add_u64(dataset, "part_digest", 1);
     (void)H5Dclose(dataset);
     (void)H5Sclose(space);
 }
@@ -238,6 +247,27 @@ static void test_attributes(void)
         done(file);
         model_expect_refused("m.h5",
                              i == 0 ? "not an isotome model" : names[i]);
+    }
+    scratch_clear();
+}
+
+/* What a weight says of itself is in the root digest. */
+static void test_digests_of_a_weight(void)
+{
+    static const char *const names[] = {"digest", "part_digest"};
+
+    for (size_t i = 0; i < 4; i++) {
+        model_write_sample("m.h5", 3);
+        hid_t file = alter("m.h5");
+        hid_t dataset = H5Dopen2(file, "/weights/w", H5P_DEFAULT);
+        if (i < 2) {
+            set_u64(dataset, names[i], 99);
+        } else {
+            CU_ASSERT(H5Adelete(dataset, names[i - 2]) >= 0);
+        }
+        (void)H5Dclose(dataset);
+        done(file);
+        model_expect_refused("m.h5", i < 2 ? "root digest" : names[i - 2]);
     }
     scratch_clear();
 }
@@ -460,6 +490,7 @@ int main(void)
     };
     CU_TestInfo bad[] = {
         {"attributes", test_attributes},
+        {"digests of a weight", test_digests_of_a_weight},
         {"missing parts", test_missing_parts},
         {"weights of another graph", test_weights_of_another_graph},
         {"odd storage", test_odd_storage},

@@ -291,6 +291,45 @@ static void test_external_refused(void)
     (void)unlink("pipe");
 }
 
+/* What a link leads to counts, not where it lies. */
+static void test_external_links(void)
+{
+    const char values[80] = {0};
+    iso_onnx_t *onnx = NULL;
+
+    write_bytes("w.bin", values, sizeof values);
+    CU_ASSERT_EQUAL_FATAL(mkdir("inner", 0700), 0);
+    CU_ASSERT_EQUAL_FATAL(symlink("w.bin", "near"), 0);
+    CU_ASSERT_EQUAL_FATAL(symlink("/etc/passwd", "far"), 0);
+    CU_ASSERT_EQUAL_FATAL(symlink("/etc", "folder"), 0);
+    CU_ASSERT_EQUAL_FATAL(symlink("../w.bin", "inner/up"), 0);
+    CU_ASSERT_EQUAL_FATAL(symlink("loop", "loop"), 0);
+    write_external("near", NULL, "64");
+    CU_ASSERT_EQUAL(iso_onnx_import("external.onnx", NULL, &onnx), ISO_OK);
+    iso_onnx_destroy(&onnx);
+    write_external("inner/up", NULL, NULL);
+    CU_ASSERT_EQUAL(iso_onnx_import("external.onnx", NULL, &onnx), ISO_OK);
+    iso_onnx_destroy(&onnx);
+    write_external("far", NULL, NULL);
+    check_refused("external.onnx", ISO_INPUT,
+                  "tensor 'w': external data 'far' is a link to '/etc/passwd'");
+    write_external("folder/passwd", NULL, NULL);
+    check_refused("external.onnx", ISO_INPUT, "is a link to '/etc/passwd'");
+    write_external("loop", NULL, NULL);
+    check_refused("external.onnx", ISO_INPUT, "cannot open external data");
+    write_external("up", NULL, NULL);
+    CU_ASSERT_EQUAL_FATAL(rename("external.onnx", "inner/external.onnx"), 0);
+    check_refused("inner/external.onnx", ISO_INPUT, "'up' is a link to");
+    CU_ASSERT_EQUAL_FATAL(unlink("inner/up"), 0);
+    CU_ASSERT_EQUAL_FATAL(rename("w.bin", "inner/up"), 0);
+    CU_ASSERT_EQUAL_FATAL(symlink("inner", "innermost"), 0);
+    CU_ASSERT_EQUAL(iso_onnx_import("innermost/external.onnx", NULL, &onnx),
+                    ISO_OK);
+    iso_onnx_destroy(&onnx);
+    (void)unlink("inner/external.onnx");
+    (void)unlink("inner/up");
+}
+
 /* -- memory -- */
 
 /* Each allocation fails once; nothing may be left of the others. */
@@ -330,6 +369,7 @@ int main(void)
         {"raw data", test_raw_data},
         {"external data", test_external},
         {"external data that is refused", test_external_refused},
+        {"external data behind links", test_external_links},
         {"out of memory", test_no_memory},
         CU_TEST_INFO_NULL,
     };

@@ -307,6 +307,14 @@ static const form_t moves_forms[] = {
      "out z",
      "z = relu(x)"},
     {13,
+     "in x f32 2,3\ninit p i64 2 : *0\ny = Pad(x, p)\nz = Relu(y)\n"
+     "out z",
+     "'pads' has 2 values, expected 4"},
+    {13,
+     "in x f32 2,3\ninit p i64 6 : *0\ny = Pad(x, p)\nz = Relu(y)\n"
+     "out z",
+     "'pads' has 6 values, expected 4"},
+    {13,
      "in x f32 2,3\nin v f32 \ninit p i64 4 : 0 1 0 1\n"
      "y = Pad(x, p, v)\nout y",
      "its value 'v' depends on the model's inputs"},
@@ -341,6 +349,74 @@ static const form_t moves_forms[] = {
 static void test_moves(void)
 {
     CHECK_FORMS(moves_forms, NULL);
+}
+
+/* 2^32 is no axis, wherever it stands: of data, of dims that are numbers, of
+ * dims that are not. */
+static const form_t wide_axis_forms[] = {
+    {13, "in x f32 2,3\ny = Concat(x, x) axis=4294967296\nout y",
+     "axis is 4294967296, expected an axis of an operand of rank 2"},
+    {13,
+     "in x f32 N,3\nh = Shape(x)\nc = Concat(h, h) axis=4294967296\n"
+     "y = Add(c, c)\nout y",
+     "axis 4294967296 of 1 dims"},
+    {13,
+     "in x f32 N,3\nh = Shape(x)\ninit i i64 1 : 0\n"
+     "c = Gather(h, i) axis=4294967296\ny = Add(c, c)\nout y",
+     "axis 4294967296 of 1 dims"},
+    {13,
+     "in x f32 N,3\nh = Shape(x)\ninit i i64 1 : 0\n"
+     "c = Gather(h, i) axis=-4294967296\ny = Add(c, c)\nout y",
+     "axis -4294967296 of 1 dims"},
+    {13,
+     "in x f32 N,3\nh = Shape(x)\ninit i i64 1 : 0\ninit e i64 1 : 1\n"
+     "init a i64 1 : 4294967296\nc = Slice(h, i, e, a)\ny = Add(c, c)\n"
+     "out y",
+     "axis 4294967296 of 1 dims"},
+    {9,
+     "in x f32 N,3\nh = Shape(x)\nc = Slice(h) starts=0, ends=1, "
+     "axes=-4294967297,\ny = Add(c, c)\nout y",
+     "axis -4294967297 of 1 dims"},
+    {13,
+     "in x f32 2,3\ninit i i64 1 : 0\ny = Gather(x, i) axis=4294967296\n"
+     "out y",
+     "4294967296"},
+    {13, "in x f32 4,3\na, b = Split(x) axis=4294967296\nout a",
+     "axis 4294967296 of 2 dims"},
+    {13, "in x f32 4,3\ny = Flatten(x) axis=4294967296\nout y",
+     "axis 4294967296 of 2 dims"},
+    {13, "in x f32 4,3\ny = ArgMax(x) axis=4294967296\nout y", "4294967296"},
+    {13, "in x f32 4,3\ny = Softmax(x) axis=4294967296\nout y", "4294967296"},
+};
+
+static void test_wide_axes(void)
+{
+    CHECK_FORMS(wide_axis_forms, NULL);
+}
+
+/* What cannot be a range. */
+static const form_t range_forms[] = {
+    {13,
+     "init a i64 : 0\ninit b i64 : 3\ninit c i64 : 0\n"
+     "y = Range(a, b, c)\nout y",
+     "a range of i64 from 0 to 3 in steps of 0"},
+    {13,
+     "init a i64 : -9223372036854775808\ninit b i64 : 9223372036854775807\n"
+     "init c i64 : 1\ny = Range(a, b, c)\nout y",
+     "a range of i64 from -9223372036854775808 to 9223372036854775807"},
+    {13,
+     "init a f32 : 0\ninit b f32 : 3\ninit c f32 : 0\n"
+     "y = Range(a, b, c)\nout y",
+     "a range from 0 to 3 in steps of 0"},
+    {13,
+     "init a bool : 0\ninit b bool : 1\ninit c bool : 1\n"
+     "y = Range(a, b, c)\nout y",
+     "a range of bool"},
+};
+
+static void test_ranges(void)
+{
+    CHECK_FORMS(range_forms, NULL);
 }
 
 /* -- reductions and norms -- */
@@ -502,6 +578,8 @@ int main(void)
         {"products and windows", test_contract},
         {"shapes", test_shapes},
         {"moves", test_moves},
+        {"axes over 2^31", test_wide_axes},
+        {"ranges", test_ranges},
         {"reductions and norms", test_reductions},
         {"refused models", test_refused},
         {"inputs and outputs", test_interface},

@@ -35,8 +35,8 @@ static void test_figures_of_stages(void)
     iso_plan_t *plan = make_plan(graph, &options);
     const size_t weight = (size_t)64 * 64 * 4;
     const size_t rows = (size_t)16 * 64 * 4;
-    const iso_plan_stage_t *last = iso_plan_stage(plan, 0);
-    const iso_plan_stage_t *first = iso_plan_stage(plan, 2);
+    const iso_plan_part_t *last = iso_plan_part(plan, 0);
+    const iso_plan_part_t *first = iso_plan_part(plan, 2);
 
     expect_split(plan, "2,2,2");
     CU_ASSERT_EQUAL(last->stage, 2);
@@ -66,9 +66,9 @@ static void test_bytes_of_messages(void)
         .world = 3, .micro_batch = 16, .split_kind = ISO_SPLIT_EVEN};
     iso_plan_t *plan = make_plan(graph, &options);
     const size_t rows = (size_t)16 * 64 * 4;
-    const iso_plan_stage_t *last = iso_plan_stage(plan, 0);
-    const iso_plan_stage_t *middle = iso_plan_stage(plan, 1);
-    const iso_plan_stage_t *first = iso_plan_stage(plan, 2);
+    const iso_plan_part_t *last = iso_plan_part(plan, 0);
+    const iso_plan_part_t *middle = iso_plan_part(plan, 1);
+    const iso_plan_part_t *first = iso_plan_part(plan, 2);
 
     /* m1 goes on to stage 1, m0 over it to stage 2. */
     CU_ASSERT_EQUAL(first->send_bytes, 2 * rows);
@@ -181,7 +181,7 @@ static void test_balanced(void)
     CU_ASSERT_EQUAL_FATAL(iso_plan_create(graph, machine, &options, &plan),
                           ISO_OK);
     expect_split(plan, "6,2");
-    size_t scratch_bytes = iso_plan_stage(plan, 0)->scratch_bytes;
+    size_t scratch_bytes = iso_plan_part(plan, 0)->scratch_bytes;
     iso_plan_destroy(&plan);
     /* The process; two values of 1 MiB alive, four messages, the rows of x;
      * two weights and a half. */
@@ -366,7 +366,7 @@ static double simulate(const iso_plan_t *plan, int64_t batches)
     for (int64_t batch = 0; batch < batches; batch++) {
         done_s = 0.0;
         for (int rank = iso_plan_used(plan) - 1; rank >= 0; rank--) {
-            const iso_plan_stage_t *stage = iso_plan_stage(plan, rank);
+            const iso_plan_part_t *stage = iso_plan_part(plan, rank);
             done_s =
                 fmax(done_s, free_s[rank]) + stage->compute_s + stage->send_s;
             free_s[rank] = done_s;

@@ -59,7 +59,7 @@ static void test_other_graph(void)
     iso_graph_destroy(&graph);
 }
 
-/* The value in a JSON text ("/stages/1/rank"), not owned. */
+/* The value in a JSON text ("/parts/1/rank"), not owned. */
 static json_t *find_value(json_t *root, const char *place, char *key_out,
                           json_t **parent_out)
 {
@@ -115,9 +115,9 @@ static const struct {
     const char *message;
 } edits[] = {
     {"/format", "\"isotome-machine\"", "expected 'isotome-plan'"},
-    {"/format_version", "2", "format_version"},
+    {"/format_version", "3", "format_version"},
     {"/digest", "\"0000000000000000\"", "'digest'"},
-    {"/world", "3", "used"},
+    {"/world", "3", "'digest'"},
     {"/world", "0", "world"},
     {"/used", "1", "used"},
     {"/layer_count", "7", "layer_count"},
@@ -133,25 +133,25 @@ static const struct {
     {"/split", "[1,6]", "7 layers, but the model has 6"},
     {"/split", "[1,7]", "split[1]"},
     {"/split", "[1,4]", "5 layers, but the model has 6"},
-    {"/split", "[2,4]", "stages[0]"},
+    {"/split", "[2,4]", "parts[0]"},
     {"/split_kind", "\"odd\"", "'split_kind' is 'odd'"},
     {"/figures", "\"odd\"", "'figures' is 'odd'"},
     {"/seconds", "1", "'seconds'"},
     {"/bubble", "0.5", "'bubble'"},
-    {"/stages/0/rank", "1", "stages[0]: 'rank' is 1"},
-    {"/stages/1/weight_bytes", "5", "stages[1]: 'weight_bytes' is 5"},
-    {"/stages/1/activation_bytes", "5", "activation_bytes"},
-    {"/stages/1/scratch_bytes", "5", "scratch_bytes"},
-    {"/stages/1/buffer_bytes", "5", "buffer_bytes"},
-    {"/stages/1/peak_bytes", "5", "peak_bytes"},
-    {"/stages/1/receive_bytes", "5", "receive_bytes"},
-    {"/stages/1/send_bytes", "5", "send_bytes"},
-    {"/stages/1/layers", "5", "layers"},
-    {"/stages/1/first_layer", "5", "first_layer"},
-    {"/stages/1/flops", "5", "flops"},
-    {"/stages/1/compute_s", "-5", "compute_s"},
-    {"/stages/1/host", "5", "host"},
-    {"/stages", "[]", "stages: 0 elements"},
+    {"/parts/0/rank", "1", "parts[0]: 'rank' is 1"},
+    {"/parts/1/weight_bytes", "5", "parts[1]: 'weight_bytes' is 5"},
+    {"/parts/1/activation_bytes", "5", "activation_bytes"},
+    {"/parts/1/scratch_bytes", "5", "scratch_bytes"},
+    {"/parts/1/buffer_bytes", "5", "buffer_bytes"},
+    {"/parts/1/peak_bytes", "5", "peak_bytes"},
+    {"/parts/1/receive_bytes", "5", "receive_bytes"},
+    {"/parts/1/send_bytes", "5", "send_bytes"},
+    {"/parts/1/layers", "5", "layers"},
+    {"/parts/1/first_layer", "5", "first_layer"},
+    {"/parts/1/flops", "5", "flops"},
+    {"/parts/1/compute_s", "-5", "compute_s"},
+    {"/parts/1/host", "5", "host"},
+    {"/parts", "[]", "parts: 0 elements"},
     {"/boundaries", "[]", "boundaries: 0 elements"},
     {"/boundaries/0/name", "\"m9\"", "'name'"},
     {"/boundaries/0/shape", "\"[1,64]\"", "'shape'"},
@@ -159,7 +159,7 @@ static const struct {
     {"/boundaries/0/to_stage", "0", "'to_stage'"},
     {"/tied", "[]", "tied: 0 elements"},
     {"/tied/0", "\"w0\"", "'w0'"},
-    {"/stages/0", "{\"hots\": 1}", "unknown member 'hots'"},
+    {"/parts/0", "{\"hots\": 1}", "unknown member 'hots'"},
 };
 
 static void test_edited_files(void)
@@ -185,6 +185,53 @@ static void test_edited_files(void)
     iso_graph_destroy(&graph);
 }
 
+/* Of a plan of one stage with two workers, all of whose nodes are cut along
+ * their rows, in two halves. */
+static const struct {
+    const char *place;
+    const char *value;
+    const char *message;
+} cut_edits[] = {
+    {"/grid", "[]", "0 stages, expected 1 to 6"},
+    {"/grid", "[2,1]", "grid[1]"},
+    {"/grid", "[1]", "used: expected 1 to 1"},
+    {"/grid/0", "0", "grid[0]"},
+    {"/cuts", "[]", "is"},
+    {"/cuts/0/stage", "1", "stage"},
+    {"/cuts/0/node", "\"m9\"", "the stage has no node 'm9'"},
+    {"/cuts/0/cut", "\"odd\"", "'cut' is 'odd'"},
+    {"/cuts/0/axis", "2", "axis"},
+    {"/cuts/0/along", "\"cols\"", "along"},
+    {"/cuts/0/pieces", "[4096]", "1 elements, but this program computes 2"},
+    {"/cuts/0/pieces", "[2048,2049]", "edited.json: "},
+    {"/cuts/0/pieces", "[2048,2047]", "edited.json: "},
+    {"/cuts/0/pieces/0", "-1", "pieces[0]"},
+    {"/cuts/0", "{\"odd\": 1}", "unknown member 'odd'"},
+    {"/exchanges/0/bytes", "1", "'bytes' is 1"},
+    {"/exchanges/0/kind", "\"halo\"", "'kind'"},
+    {"/exchanges/0/value", "\"odd\"", "'value'"},
+    {"/exchanges", "[]", "0 elements"},
+    {"/parts/1/worker", "0", "'worker'"},
+    {"/parts/1/exchange_bytes", "5", "exchange_bytes"},
+    {"/parts/1/exchange_s", "-1", "exchange_s"},
+};
+
+static void test_edited_cuts(void)
+{
+    iso_graph_t *graph = make_model("N,64");
+    iso_plan_options_t options = {
+        .world = 2, .micro_batch = 4096, .samples = 9999, .workers = 2};
+    iso_plan_t *plan = make_plan(graph, &options);
+
+    CU_ASSERT_EQUAL_FATAL(iso_plan_write(plan, "plan.json"), ISO_OK);
+    for (size_t i = 0; i < sizeof cut_edits / sizeof *cut_edits; i++) {
+        expect_edit_refused(graph, cut_edits[i].place, cut_edits[i].value,
+                            cut_edits[i].message);
+    }
+    iso_plan_destroy(&plan);
+    iso_graph_destroy(&graph);
+}
+
 static int64_t blocks_at_start;
 
 static void remember_blocks(void)
@@ -203,6 +250,7 @@ int main(void)
         {"write and read", test_write_and_read},
         {"other graph", test_other_graph},
         {"edited files", test_edited_files},
+        {"edited cuts", test_edited_cuts},
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {

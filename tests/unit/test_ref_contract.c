@@ -91,6 +91,17 @@ static void test_matmul_blocks_and_tree(void)
     check_product(7, 300, 1);
 }
 
+/* More columns than are computed at once; so long that fewer are. */
+static void test_matmul_columns(void)
+{
+    check_product(2, 300, 63);
+    check_product(2, 300, 64);
+    check_product(2, 300, 65);
+    check_product(1, 257, 193);
+    check_product(1, 4097, 33);
+    check_product(1, 9001, 35);
+}
+
 static void test_matmul_of_nothing(void)
 {
     const float a[] = {0};
@@ -294,6 +305,9 @@ static void test_conv_cases(void)
         {1, 5, 5, 5, 6, 6, 3, 3, 1, 2, 2, 2},
         {1, 2, 1, 1, 18, 20, 17, 17, 1, 1, 0, 0}, /* 289 taps */
         {1, 1, 1, 1, 1, 1, 1, 1, 3, 1, 0, 0},
+        {2, 6, 4, 2, 13, 11, 3, 3, 1, 1, 1, 1}, /* positions of several runs */
+        {1, 200, 2, 1, 9, 9, 3, 3, 1, 1, 1, 1},
+        {1, 1, 1, 1, 8, 8, 1, 1, 1, 1, 0, 0},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -487,6 +501,7 @@ int main(void)
 {
     CU_TestInfo tests[] = {
         {"matmul, blocks and tree", test_matmul_blocks_and_tree},
+        {"matmul of many columns", test_matmul_columns},
         {"matmul of nothing", test_matmul_of_nothing},
         {"matmul, forms", test_matmul_forms},
         {"matmul in f64", test_matmul_f64},

@@ -458,6 +458,45 @@ static void test_reshape_and_product(void)
     end(&f);
 }
 
+/* Dims beyond all bounds beside a 0: no element, and still refused, or work
+ * before and behind the 0 would overflow or not end. */
+static void test_hostile_dims(void)
+{
+    const int64_t huge = INT64_C(1) << 62;
+    const int64_t dims[][3] = {
+        {huge, huge, 0}, {0, huge, huge},       {huge, 0, huge},
+        {huge, 0, 1},    {1 << 20, 0, 1 << 20}, {INT64_MAX, INT64_MAX, 0},
+        {0, -1, 1},      {INT64_MIN, 0, 1}};
+    const int64_t most[] = {1 << 12, 0, 1 << 12};
+    fixture_t f = begin();
+    const iso_ints_t none = ints_of(f.arena, "");
+    iso_tensor_t tensor = {ISO_DTYPE_I64, 3, {0}, NULL};
+    iso_ints_t parts[2];
+    iso_ints_t result;
+    bool known = true;
+
+    for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++) {
+        CU_ASSERT_EQUAL(iso_ints_reshape(&none, 3, dims[i], &result),
+                        ISO_INVAL);
+        memcpy(tensor.dims, dims[i], sizeof dims[i]);
+        CU_ASSERT_EQUAL(iso_ints_of_tensor(f.arena, &tensor, &result, &known),
+                        ISO_OK);
+        CU_ASSERT_FALSE(known);
+    }
+    CU_ASSERT_EQUAL_FATAL(iso_ints_reshape(&none, 3, most, &result), ISO_OK);
+    CU_ASSERT_EQUAL(result.count, 0);
+    parts[0] = parts[1] = result;
+    CU_ASSERT_EQUAL(iso_ints_concat(f.arena, parts, 2, 0, &result), ISO_INVAL);
+    CU_ASSERT_EQUAL(iso_ints_concat(f.arena, parts, 2, 1, &result), ISO_OK);
+    CU_ASSERT_EQUAL(iso_ints_slice(f.arena, parts, 5, INT64_MAX, 1, 2, &result),
+                    ISO_OK);
+    CU_ASSERT_EQUAL(result.dims[2], (1 << 12) - 5);
+    CU_ASSERT_EQUAL(iso_ints_gather(f.arena, parts, parts, 1, &result, &known),
+                    ISO_INVAL);
+    CU_ASSERT_FALSE(known);
+    end(&f);
+}
+
 /* A class token put in front of N sequences, as torch exports it: Shape,
  * Gather, Unsqueeze, Concat, ConstantOfShape, Mul, Equal, Where. */
 static void test_expand_of_a_class_token(void)
@@ -510,6 +549,7 @@ int main(void)
         {"slice against python", test_slice_against_python},
         {"slice", test_slice},
         {"reshape and product", test_reshape_and_product},
+        {"hostile dims", test_hostile_dims},
         {"expand of a class token", test_expand_of_a_class_token},
         CU_TEST_INFO_NULL,
     };

@@ -80,7 +80,7 @@ static int64_t wide_panels_most(const task_t *task, int64_t narrow_panels)
 {
     const iso_contraction_t *c = task->c;
     const iso_micro_t *micro = task->micro;
-    const int levels = levels_of(c->blocks.count);
+    const int levels = c->chain != NULL ? 1 : levels_of(c->blocks.count);
     int64_t most = ceil_div(c->columns, micro->wide);
 
     if (micro->takes_step && c->geometry == NULL && c->wide.k_step == 1) {
@@ -366,12 +366,31 @@ static void push_tile(const task_t *task, int64_t block, int64_t i, int64_t j)
     finish_tile(task, i, j, tile);
 }
 
+/* A tile's part of a block: the k products of two panels. */
+static void run_tile(const task_t *task, int64_t block, int64_t k, int64_t i,
+                     int64_t j, const wide_panel_t *wide)
+{
+    const float *narrow = task->space->narrow + i * task->micro->narrow * k;
+
+    if (task->c->chain != NULL) {
+        float *sum = partial_of(task, 0, i, j);
+
+        task->c->chain(task->micro, k, narrow, wide->data, block == 0, sum);
+        if (block + 1 == task->c->blocks.count) {
+            finish_tile(task, i, j, sum);
+        }
+        return;
+    }
+    iso__micro_run(task->micro, k, narrow, wide->data, wide->step,
+                   task->space->tile);
+    push_tile(task, block, i, j);
+}
+
 static void run_block(const task_t *task, int64_t block)
 {
     const iso_blocks_t *blocks = &task->c->blocks;
     const int64_t begin = iso_blocks_begin(blocks, block);
     const int64_t end = iso_blocks_end(blocks, block);
-    const int64_t panel_elements = task->micro->narrow * (end - begin);
 
     pack_narrow(task, begin, end);
     if (task->c->geometry != NULL && blocks->channels == 0) {
@@ -383,10 +402,7 @@ static void run_block(const task_t *task, int64_t block)
                                       : plain_panel(task, begin, end, j);
 
         for (int64_t i = 0; i < task->narrow_panels; i++) {
-            iso__micro_run(task->micro, end - begin,
-                           task->space->narrow + i * panel_elements, wide.data,
-                           wide.step, task->space->tile);
-            push_tile(task, block, i, j);
+            run_tile(task, block, end - begin, i, j, &wide);
         }
     }
 }

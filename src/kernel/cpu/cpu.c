@@ -8,13 +8,14 @@
 
 static const iso_isa_t *isa_of(iso_family_t family)
 {
-    if (family == ISO_FAMILY_SKX) {
+    switch (family) {
+    case ISO_FAMILY_SCALAR:
+        return iso__isa_portable();
+    case ISO_FAMILY_SKX:
         return iso__isa_avx512();
-    }
-    if (iso_family_supported(ISO_FAMILY_HASWELL)) {
+    default:
         return iso__isa_avx2();
     }
-    return iso__isa_portable();
 }
 
 static iso_micro_t own_micro(const iso_isa_t *isa, int rows, int vectors,

@@ -104,17 +104,6 @@ typedef struct steps_task {
     const iso_tensor_t *output;
 } steps_task_t;
 
-static void remove_axis(iso__walk_t *walk, int axis)
-{
-    for (int i = axis + 1; i < walk->rank; i++) {
-        walk->dims[i - 1] = walk->dims[i];
-        for (int array = 0; array < walk->n_arrays; array++) {
-            walk->step[array][i - 1] = walk->step[array][i];
-        }
-    }
-    walk->rank--;
-}
-
 /* The axis along which the operand is contiguous, or the last one left. */
 static int row_axis(const iso__walk_t *walk)
 {
@@ -138,7 +127,7 @@ static void set_patch(steps_task_t *task)
     if (last >= 0 && walk->step[1][last] == 1) {
         task->patch.columns = walk->dims[last];
         task->patch.x_column = walk->step[0][last];
-        remove_axis(walk, last);
+        iso__walk_drop(walk, last);
     }
     if (walk->rank > 0) {
         const int axis = row_axis(walk);
@@ -147,7 +136,7 @@ static void set_patch(steps_task_t *task)
         task->patch.rows = task->rows < TILE ? task->rows : TILE;
         task->patch.x_row = walk->step[0][axis];
         task->patch.y_row = walk->step[1][axis];
-        remove_axis(walk, axis);
+        iso__walk_drop(walk, axis);
     }
 }
 

@@ -1,61 +1,43 @@
 /*
- * The contraction: the sum of products of two contiguous vectors, in blocks
- * and by the tree, as arith.h says. Every contraction first lays out what it
- * multiplies, then calls this.
+ * The contraction: sums of products of one vector, the row, with each of some
+ * others, the columns, in blocks and by the tree, as arith.h says. Every
+ * contraction first lays out what it multiplies, then calls this.
+ *
+ * Columns never meet, so that taking several at once changes no bit; it lets
+ * the compiler compute them side by side.
+ *
+ *     ISO_TRY(REAL(iso__ref_dot_begin)(blocks, &dot));
+ *     lay out dot.row and n <= dot.most columns in dot.columns
+ *     REAL(iso__ref_dot)(&dot, dot.row, n, sum);
+ *     REAL(iso__ref_dot_end)(&dot);
  */
 #ifndef ISO_REAL_DOT_H
 #define ISO_REAL_DOT_H
 
-#include "base/mem.h"
 #include "kernel/ref/real.h"
+
+enum {
+    REAL_DOT_COLUMNS = 64,    /* at once, at most */
+    REAL_DOT_SPACE = 1 << 18, /* elements of columns, unless one is longer */
+};
 
 typedef struct real_dot {
     iso_blocks_t blocks;
-    real_t *part; /* (blocks.count) */
-    real_t *a;    /* (blocks.length), space to lay out an operand */
-    real_t *b;
+    int64_t most;    /* columns at once, in 1..REAL_DOT_COLUMNS */
+    real_t *row;     /* (blocks.length), space to lay out a row */
+    real_t *columns; /* (blocks.length, most), space to lay out columns */
+    real_t *part;    /* (blocks.count, most) */
 } real_dot_t;
 
-static inline void real_dot_end(real_dot_t *dot)
-{
-    iso_free(dot->part);
-}
+iso_status_t REAL(iso__ref_dot_begin)(iso_blocks_t blocks, real_dot_t *dot_out);
+void REAL(iso__ref_dot_end)(real_dot_t *dot);
 
-static inline iso_status_t real_dot_begin(real_dot_t *dot, iso_blocks_t blocks)
-{
-    const size_t most = (size_t)(blocks.count + 2 * blocks.length);
-
-    dot->blocks = blocks;
-    dot->part = iso_alloc_zeroed(most, sizeof *dot->part);
-    if (dot->part == NULL) {
-        return ISO_NOMEM;
-    }
-    dot->a = dot->part + blocks.count;
-    dot->b = dot->a + blocks.length;
-    return ISO_OK;
-}
-
-static inline real_t real_dot(const real_dot_t *dot, const real_t *a,
-                              const real_t *b)
-{
-    const int64_t count = dot->blocks.count;
-    real_t *part = dot->part;
-
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t end = iso_blocks_end(&dot->blocks, i);
-        real_t chain = 0;
-
-        for (int64_t k = iso_blocks_begin(&dot->blocks, i); k < end; k++) {
-            chain = fma(a[k], b[k], chain);
-        }
-        part[i] = chain;
-    }
-    for (int64_t width = 1; width < count; width *= 2) {
-        for (int64_t i = 0; i + width < count; i += 2 * width) {
-            part[i] += part[i + width];
-        }
-    }
-    return (count > 0 ? part[0] : 0) + 0;
-}
+/*
+ * row  [in]   (blocks.length)
+ * n    [in]   columns laid out in dot->columns, (blocks.length, n)
+ * sum  [out]  (n)
+ */
+void REAL(iso__ref_dot)(const real_dot_t *dot, const real_t *row, int64_t n,
+                        real_t *sum);
 
 #endif

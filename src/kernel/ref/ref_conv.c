@@ -3,7 +3,8 @@
 /*
  * A convolution as contractions: for each output position and group, the
  * values under the kernel are laid out channel by channel, taps in row-major
- * order, and multiplied by the weights of each output channel.
+ * order, and multiplied by the weights of each output channel. Neighbouring
+ * positions are the columns of one contraction.
  */
 typedef struct conv {
     iso_conv_param_t param;
@@ -86,19 +87,37 @@ static int64_t offset_of(const conv_t *conv, const int64_t *out,
     return offset;
 }
 
-/* window (in_channels, taps) of one output position. */
-static void lay_out_window(const conv_t *conv, const real_t *x,
-                           const int64_t *out, real_t *window)
+/* Where a tap reads inside a channel for n output positions from `first` on:
+ * offsets (n), -1 where it reads +0. */
+static void find_offsets(const conv_t *conv, const int64_t *tap, int64_t first,
+                         int64_t n, int64_t *offsets)
 {
+    iso__walk_t out;
+
+    iso__walk_begin(&out, conv->n_spatial, conv->out_dims);
+    iso__walk_seek(&out, first);
+    for (int64_t i = 0; i < n; i++, iso__walk_next(&out)) {
+        offsets[i] = offset_of(conv, out.index, tap);
+    }
+}
+
+/* columns (in_channels, taps, n): the windows of n output positions. */
+static void lay_out_windows(const conv_t *conv, const real_t *x, int64_t first,
+                            int64_t n, real_t *columns)
+{
+    int64_t offsets[REAL_DOT_COLUMNS];
     iso__walk_t taps;
 
     iso__walk_begin(&taps, conv->n_spatial, conv->param.window.kernel);
     for (int64_t t = 0; t < conv->taps; t++, iso__walk_next(&taps)) {
-        const int64_t offset = offset_of(conv, out, taps.index);
-
+        find_offsets(conv, taps.index, first, n, offsets);
         for (int64_t c = 0; c < conv->in_channels; c++) {
-            window[c * conv->taps + t] =
-                offset < 0 ? 0 : x[c * conv->in_positions + offset];
+            const real_t *channel = x + c * conv->in_positions;
+            real_t *to = columns + (c * conv->taps + t) * n;
+
+            for (int64_t i = 0; i < n; i++) {
+                to[i] = offsets[i] < 0 ? 0 : channel[offsets[i]];
+            }
         }
     }
 }
@@ -123,30 +142,39 @@ static const real_t *weights_of(const conv_t *conv, int64_t group, int64_t m,
     return space;
 }
 
-static void run_position(const conv_t *conv, const real_dot_t *dot,
-                         int64_t image, const iso__walk_t *out)
+/* y (n): what follows the sums of output channel m of a group. */
+static void finish(const conv_t *conv, int64_t group, int64_t m,
+                   const real_t *sum, int64_t n, real_t *y)
 {
-    const int64_t groups = conv->param.groups;
-    const int64_t position = out->offset[0];
+    const real_t *bias = conv->bias;
     iso__coeff_t coeff;
     const iso_op_t op = iso__activation_op(&conv->param.activation, &coeff);
 
-    for (int64_t g = 0; g < groups; g++) {
-        const int64_t group = image * groups + g;
+    for (int64_t i = 0; i < n; i++) {
+        const real_t all = bias != NULL
+                               ? sum[i] + bias[group * conv->out_channels + m]
+                               : sum[i];
 
-        lay_out_window(conv,
-                       conv->x + group * conv->in_channels * conv->in_positions,
-                       out->index, dot->a);
-        for (int64_t m = 0; m < conv->out_channels; m++) {
-            const int64_t channel = group * conv->out_channels + m;
-            real_t sum = real_dot(dot, dot->a, weights_of(conv, g, m, dot->b));
+        y[i] = REAL(iso__ref_apply)(op, &coeff, all);
+    }
+}
 
-            if (conv->bias != NULL) {
-                sum += conv->bias[g * conv->out_channels + m];
-            }
-            conv->y[channel * conv->out_positions + position] =
-                REAL(iso__ref_apply)(op, &coeff, sum);
-        }
+/* n output positions from `first` on, of one group of an image. */
+static void run_positions(const conv_t *conv, const real_dot_t *dot,
+                          int64_t image, int64_t group, int64_t first,
+                          int64_t n)
+{
+    const int64_t at = image * conv->param.groups + group;
+    real_t sum[REAL_DOT_COLUMNS];
+
+    lay_out_windows(conv, conv->x + at * conv->in_channels * conv->in_positions,
+                    first, n, dot->columns);
+    for (int64_t m = 0; m < conv->out_channels; m++) {
+        const int64_t channel = at * conv->out_channels + m;
+
+        REAL(iso__ref_dot)(dot, weights_of(conv, group, m, dot->row), n, sum);
+        finish(conv, group, m, sum, n,
+               conv->y + channel * conv->out_positions + first);
     }
 }
 
@@ -156,22 +184,21 @@ iso_status_t REAL(iso__ref_conv)(const iso_node_t *node,
 {
     conv_t conv;
     real_dot_t dot;
-    iso__walk_t out;
-    int64_t strides[ISO_MAX_SPATIAL];
 
     ISO_TRY(conv_of(node, inputs, output, &conv));
-    ISO_TRY(
-        real_dot_begin(&dot, iso_blocks_of_conv(conv.in_channels, conv.taps)));
-    iso__walk_begin(&out, conv.n_spatial, conv.out_dims);
-    iso__strides_of(conv.n_spatial, conv.out_dims, strides);
-    (void)iso__walk_add(&out, 0, strides);
+    ISO_TRY(REAL(iso__ref_dot_begin)(
+        iso_blocks_of_conv(conv.in_channels, conv.taps), &dot));
     for (int64_t image = 0; image < conv.batch; image++) {
-        for (int64_t i = 0; i < conv.out_positions; i++) {
-            run_position(&conv, &dot, image, &out);
-            iso__walk_next(&out);
+        for (int64_t group = 0; group < conv.param.groups; group++) {
+            for (int64_t i = 0; i < conv.out_positions; i += dot.most) {
+                const int64_t rest = conv.out_positions - i;
+
+                run_positions(&conv, &dot, image, group, i,
+                              rest < dot.most ? rest : dot.most);
+            }
         }
     }
-    real_dot_end(&dot);
+    REAL(iso__ref_dot_end)(&dot);
     return ISO_OK;
 }
 

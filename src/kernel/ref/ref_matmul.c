@@ -11,10 +11,22 @@ typedef struct product {
     int64_t b_col;
 } product_t;
 
-static void lay_out(const real_t *from, int64_t step, int64_t count, real_t *to)
+/* to (inner), a row of a. */
+static void lay_out_row(const product_t *product, const real_t *a, real_t *to)
 {
-    for (int64_t k = 0; k < count; k++) {
-        to[k] = from[k * step];
+    for (int64_t k = 0; k < product->inner; k++) {
+        to[k] = a[k * product->a_inner];
+    }
+}
+
+/* to (inner, n), n columns of b. */
+static void lay_out_columns(const product_t *product, const real_t *b,
+                            int64_t n, real_t *to)
+{
+    for (int64_t k = 0; k < product->inner; k++) {
+        for (int64_t j = 0; j < n; j++) {
+            to[k * n + j] = b[k * product->b_inner + j * product->b_col];
+        }
     }
 }
 
@@ -22,13 +34,14 @@ static void lay_out(const real_t *from, int64_t step, int64_t count, real_t *to)
 static void multiply(const real_dot_t *dot, const product_t *product,
                      const real_t *a, const real_t *b, real_t *y)
 {
-    for (int64_t j = 0; j < product->cols; j++) {
-        lay_out(b + j * product->b_col, product->b_inner, product->inner,
-                dot->b);
+    for (int64_t j = 0; j < product->cols; j += dot->most) {
+        const int64_t rest = product->cols - j;
+        const int64_t n = rest < dot->most ? rest : dot->most;
+
+        lay_out_columns(product, b + j * product->b_col, n, dot->columns);
         for (int64_t i = 0; i < product->rows; i++) {
-            lay_out(a + i * product->a_row, product->a_inner, product->inner,
-                    dot->a);
-            y[i * product->cols + j] = real_dot(dot, dot->a, dot->b);
+            lay_out_row(product, a + i * product->a_row, dot->row);
+            REAL(iso__ref_dot)(dot, dot->row, n, y + i * product->cols + j);
         }
     }
 }
@@ -100,7 +113,8 @@ iso_status_t REAL(iso__ref_matmul)(const iso_node_t *node,
     real_dot_t dot;
 
     ISO_TRY(iso_gemm_param_of(node, &param));
-    ISO_TRY(real_dot_begin(&dot, iso_blocks_of_matmul(product.inner)));
+    ISO_TRY(
+        REAL(iso__ref_dot_begin)(iso_blocks_of_matmul(product.inner), &dot));
     iso__walk_begin(&walk, batch_rank, output->dims);
 
     const int at_a = add_matrices(&walk, a);
@@ -112,7 +126,7 @@ iso_status_t REAL(iso__ref_matmul)(const iso_node_t *node,
                  (const real_t *)b->data + walk.offset[at_b],
                  y + i * product.rows * product.cols);
     }
-    real_dot_end(&dot);
+    REAL(iso__ref_dot_end)(&dot);
     finish(&param.activation, iso__ref_input(node, inputs, 2), output,
            product.cols);
     return ISO_OK;
@@ -172,9 +186,10 @@ iso_status_t REAL(iso__ref_gemm)(const iso_node_t *node,
 
     const product_t product = product_of_gemm(inputs[0], inputs[1], &param);
 
-    ISO_TRY(real_dot_begin(&dot, iso_blocks_of_matmul(product.inner)));
+    ISO_TRY(
+        REAL(iso__ref_dot_begin)(iso_blocks_of_matmul(product.inner), &dot));
     multiply(&dot, &product, inputs[0]->data, inputs[1]->data, output->data);
-    real_dot_end(&dot);
+    REAL(iso__ref_dot_end)(&dot);
     finish_gemm(&param, iso__ref_input(node, inputs, 2), output);
     return ISO_OK;
 }

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -103,6 +104,44 @@ static char *path_of(const char *model_path, const char *location)
     return path;
 }
 
+/* Is path in folder, or folder itself? Both without links. */
+static bool is_in(const char *folder, const char *path)
+{
+    size_t length = strlen(folder);
+
+    if (strncmp(path, folder, length) != 0) {
+        return false;
+    }
+    return path[length] == '/' || path[length] == '\0' ||
+           folder[length - 1] == '/';
+}
+
+/* real: the path without links, which must not lead out of the model's
+ * folder. */
+static iso_status_t check_inside(const char *model_path, const char *real,
+                                 const place_t *place)
+{
+    char *path = path_of(model_path, ".");
+    char *folder;
+    bool inside;
+
+    if (path == NULL) {
+        return ISO_NOMEM;
+    }
+    folder = realpath(path, NULL);
+    inside = folder != NULL && is_in(folder, real);
+    free(folder);
+    iso_free(path);
+    if (!inside) {
+        return iso_fail(ISO_INPUT,
+                        "tensor '%s': external data '%s' is a link to '%s', "
+                        "expected a file in the folder of the model; copy it "
+                        "there",
+                        place->tensor, place->location, real);
+    }
+    return ISO_OK;
+}
+
 static iso_status_t check_range(int fd, const char *path, const place_t *place,
                                 size_t bytes)
 {
@@ -185,6 +224,7 @@ iso_status_t iso__onnx_external_load(const char *model_path,
     iso_status_t status;
     place_t place;
     char *path;
+    char *real;
 
     *data_out = NULL;
     ISO_TRY(place_of(proto, bytes, &place));
@@ -192,7 +232,18 @@ iso_status_t iso__onnx_external_load(const char *model_path,
     if (path == NULL) {
         return ISO_NOMEM;
     }
-    status = read_place(path, &place, bytes, data_out);
+    real = realpath(path, NULL);
+    if (real == NULL) {
+        status = iso_fail(ISO_INPUT,
+                          "tensor '%s': cannot open external data '%s': %s",
+                          place.tensor, path, strerror(errno));
+    } else {
+        status = check_inside(model_path, real, &place);
+    }
+    if (status == ISO_OK) {
+        status = read_place(real, &place, bytes, data_out);
+    }
+    free(real);
     iso_free(path);
     return status;
 }

@@ -127,6 +127,7 @@ enum { ISO__LEAST_OPSET = 6, ISO__MOST_OPSET = 17 };
 extern const iso__onnx_entry_t iso__onnx_elementwise[];
 extern const iso__onnx_entry_t iso__onnx_contract[];
 extern const iso__onnx_entry_t iso__onnx_shape[];
+extern const iso__onnx_entry_t iso__onnx_range[];
 extern const iso__onnx_entry_t iso__onnx_reduce[];
 extern const iso__onnx_entry_t iso__onnx_norm[];
 extern const iso__onnx_entry_t iso__onnx_pool[];
@@ -291,6 +292,9 @@ void iso__onnx_store(iso_dtype_t dtype, double value, void *element);
 iso_status_t iso__onnx_bind(iso__onnx_op_t *op, int index, iso_node_id_t node);
 iso_status_t iso__onnx_bind_ints(iso__onnx_op_t *op, int index,
                                  const iso_ints_t *ints);
+
+/* Output 0 is these elements; their data is taken over, also on failure. */
+iso_status_t iso__onnx_bind_tensor(iso__onnx_op_t *op, iso_tensor_t *tensor);
 
 /* Add the draft as the node of output 0; one with unary operands, one of two.
  */

@@ -30,6 +30,18 @@ static iso_status_t symbolic_parts(iso__onnx_op_t *op, iso_ints_t *parts,
     return ISO_OK;
 }
 
+static iso_status_t concat_ints(iso__onnx_op_t *op, const iso_ints_t *parts,
+                                int64_t axis)
+{
+    iso_ints_t joined;
+    int resolved;
+
+    ISO_TRY(iso__onnx_axis_resolve(axis, parts[0].rank, &resolved));
+    ISO_TRY(iso_ints_concat(op->import->arena, parts, iso__onnx_n_inputs(op),
+                            resolved, &joined));
+    return iso__onnx_bind_ints(op, 0, &joined);
+}
+
 static iso_status_t convert_concat(iso__onnx_op_t *op)
 {
     int n_inputs = iso__onnx_n_inputs(op);
@@ -40,7 +52,6 @@ static iso_status_t convert_concat(iso__onnx_op_t *op)
         iso_arena_array(arena, (size_t)n_inputs + 1, sizeof *parts);
     bool symbolic = false;
     iso__draft_t draft;
-    iso_ints_t joined;
     int64_t axis;
 
     if (inputs == NULL || parts == NULL) {
@@ -49,8 +60,7 @@ static iso_status_t convert_concat(iso__onnx_op_t *op)
     ISO_TRY(iso__onnx_attr_int(op, "axis", 1, &axis));
     ISO_TRY(symbolic_parts(op, parts, &symbolic));
     if (symbolic) {
-        ISO_TRY(iso_ints_concat(arena, parts, n_inputs, (int)axis, &joined));
-        return iso__onnx_bind_ints(op, 0, &joined);
+        return concat_ints(op, parts, axis);
     }
     for (int i = 0; i < n_inputs; i++) {
         ISO_TRY(iso__onnx_data(op, i, &inputs[i]));
@@ -233,14 +243,16 @@ static iso_status_t slice_ints(iso__onnx_op_t *op, const iso_ints_t *ints,
     for (int i = 0; i < slices->count; i++) {
         int64_t axis = slices->axes.is_given ? slices->axes.value[i] : i;
         int64_t step = slices->steps.is_given ? slices->steps.value[i] : 1;
+        int resolved;
 
+        ISO_TRY(iso__onnx_axis_resolve(axis, part.rank, &resolved));
         if (!iso_dim_is_static(slices->starts[i]) ||
             !iso_dim_is_static(slices->ends[i])) {
             return iso_fail(ISO_UNSUPPORTED, "a slice of dims from or to a "
                                              "free size");
         }
         ISO_TRY(iso_ints_slice(op->import->arena, &part, slices->starts[i].size,
-                               slices->ends[i].size, step, (int)axis, &part));
+                               slices->ends[i].size, step, resolved, &part));
     }
     return iso__onnx_bind_ints(op, 0, &part);
 }
@@ -281,11 +293,13 @@ static iso_status_t gather_ints(iso__onnx_op_t *op, const iso_ints_t *data,
 {
     const iso_ints_t *indices = NULL;
     iso_ints_t result;
+    int resolved;
 
     *done_out = false;
+    ISO_TRY(iso__onnx_axis_resolve(axis, data->rank, &resolved));
     ISO_TRY(iso__onnx_ints(op, 1, &indices));
     if (indices != NULL) {
-        ISO_TRY(iso_ints_gather(op->import->arena, data, indices, (int)axis,
+        ISO_TRY(iso_ints_gather(op->import->arena, data, indices, resolved,
                                 &result, done_out));
     }
     return *done_out ? iso__onnx_bind_ints(op, 0, &result) : ISO_OK;
@@ -374,14 +388,15 @@ static iso_status_t convert_transpose(iso__onnx_op_t *op)
 
 /* -- pad, expand, tile -- */
 
-static bool is_zero(const iso__numbers_t *numbers)
+/* Two for each dim, and all zero. */
+static bool are_no_pads(const iso__numbers_t *pads, int rank)
 {
-    for (int i = 0; i < numbers->count; i++) {
-        if (numbers->value[i] != 0) {
+    for (int i = 0; i < pads->count; i++) {
+        if (pads->value[i] != 0) {
             return false;
         }
     }
-    return numbers->count > 0;
+    return pads->count == 2 * rank;
 }
 
 /* What constant padding is filled with. */
@@ -417,7 +432,7 @@ static iso_status_t convert_pad(iso__onnx_op_t *op)
     ISO_TRY(iso__onnx_attr_or_input(op, "pads", 11, 1, &pads));
     ISO_TRY(iso__onnx_attr_text(op, "mode", "constant", &mode));
     ISO_TRY(pad_value(op, &value));
-    if (is_zero(&pads)) {
+    if (are_no_pads(&pads, iso__onnx_node(op, x)->shape.rank)) {
         return iso__onnx_bind(op, 0, x);
     }
     iso__draft_begin(&draft, ISO_OP_PAD, 1, &x);

@@ -265,6 +265,15 @@ iso_status_t iso__onnx_bind_ints(iso__onnx_op_t *op, int index,
     return ISO_OK;
 }
 
+iso_status_t iso__onnx_bind_tensor(iso__onnx_op_t *op, iso_tensor_t *tensor)
+{
+    iso__value_t *value = iso__onnx_value(op->import, op->proto->output[0]);
+    iso_node_id_t node;
+
+    ISO_TRY(iso__onnx_add_tensor(op->import, value, tensor, &node));
+    return iso__onnx_bind(op, 0, node);
+}
+
 iso_status_t iso__onnx_pass_on(iso__onnx_op_t *op)
 {
     const iso_ints_t *ints = NULL;

@@ -3,6 +3,8 @@
 
 #include "model/onnx/onnx_impl.h"
 
+#include <float.h>
+
 /* What is reduced, and whether its dims stay as ones. */
 typedef struct reduction {
     iso_node_id_t x;
@@ -126,6 +128,24 @@ static iso_status_t convert_sum_square(iso__onnx_op_t *op)
     return iso__onnx_finish_unary(op, ISO_OP_SQRT, sum);
 }
 
+/* Largest x, as a finite number: an infinity minus itself would be a NaN. */
+static iso_status_t finite_max(iso__onnx_op_t *op, const reduction_t *reduction,
+                               bool keep_dims, const char *part,
+                               iso_node_id_t *node_out)
+{
+    const iso_dtype_t dtype = iso__onnx_node(op, reduction->x)->dtype;
+    const double most = dtype == ISO_DTYPE_F64 ? DBL_MAX : (double)FLT_MAX;
+    iso__draft_t draft;
+    iso_node_id_t max;
+
+    draft_reduction(&draft, ISO_OP_REDUCE_MAX, reduction, keep_dims);
+    ISO_TRY(iso__onnx_step(op, "max", &draft, &max));
+    iso__draft_begin(&draft, ISO_OP_CLIP, 1, &max);
+    iso__draft_float(&draft, "min", -most);
+    iso__draft_float(&draft, "max", most);
+    return iso__onnx_step(op, part, &draft, node_out);
+}
+
 /* log sum exp(x) = m + log sum exp(x - m) with m the largest x, which does
  * not overflow. */
 static iso_status_t convert_log_sum_exp(iso__onnx_op_t *op)
@@ -136,10 +156,8 @@ static iso_status_t convert_log_sum_exp(iso__onnx_op_t *op)
     iso_node_id_t shift;
 
     ISO_TRY(reduction_of(op, false, &reduction));
-    draft_reduction(&draft, ISO_OP_REDUCE_MAX, &reduction, true);
-    ISO_TRY(iso__onnx_step(op, "shift", &draft, &shift));
-    draft_reduction(&draft, ISO_OP_REDUCE_MAX, &reduction, reduction.keep_dims);
-    ISO_TRY(iso__onnx_step(op, "most", &draft, &most));
+    ISO_TRY(finite_max(op, &reduction, true, "shift", &shift));
+    ISO_TRY(finite_max(op, &reduction, reduction.keep_dims, "most", &most));
     ISO_TRY(iso__onnx_step_binary(op, "shifted", ISO_OP_SUB, reduction.x, shift,
                                   &reduction.x));
     ISO_TRY(

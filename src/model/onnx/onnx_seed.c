@@ -10,6 +10,7 @@
  * every machine.
  */
 #include "base/digest.h"
+#include "base/random.h"
 #include "model/onnx/onnx_impl.h"
 
 #include <math.h>
@@ -51,16 +52,6 @@ iso__role_t iso__onnx_role(const char *op_type, size_t slot)
 }
 
 /* -- numbers -- */
-
-/* SplitMix64, Steele, Lea and Flood 2014: its finisher on a counter. */
-static uint64_t stream_at(uint64_t start, int64_t index)
-{
-    uint64_t x = start + ((uint64_t)index + 1) * UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
 
 /* Sum of four uniform integers of 16 bits, less its mean: its deviation is
  * normal_unit = sqrt((2^32 - 1) / 3). */
@@ -128,7 +119,7 @@ void iso__onnx_seed(const iso__import_t *import, const iso__value_t *value,
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        uint64_t bits = stream_at(start, i);
+        uint64_t bits = iso_random_at(start, (uint64_t)i);
         double number = value->role == ISO__ROLE_SCALE ? near_one(bits)
                                                        : normal_of(bits) * unit;
 

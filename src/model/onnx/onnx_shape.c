@@ -12,15 +12,6 @@
 
 /* -- constants -- */
 
-static iso_status_t bind_tensor(iso__onnx_op_t *op, iso_tensor_t *tensor)
-{
-    iso__value_t *value = iso__onnx_value(op->import, op->proto->output[0]);
-    iso_node_id_t node;
-
-    ISO_TRY(iso__onnx_add_tensor(op->import, value, tensor, &node));
-    return iso__onnx_bind(op, 0, node);
-}
-
 /* Elements of an attribute that is a number or a list of numbers. */
 static iso_status_t tensor_of_values(iso_dtype_t dtype, int rank,
                                      const void *values, size_t count,
@@ -78,7 +69,7 @@ static iso_status_t convert_constant(iso__onnx_op_t *op)
     }
     op->seen_attrs = 1;
     ISO_TRY(constant_of(op, op->proto->attribute[0], &tensor));
-    return bind_tensor(op, &tensor);
+    return iso__onnx_bind_tensor(op, &tensor);
 }
 
 /* The one element that fills; a float 0 when it is not given. *fill_out has
@@ -133,7 +124,7 @@ static iso_status_t fill_static(iso__onnx_op_t *op, const iso_tensor_t *fill,
         memcpy((char *)tensor.data + done, from, run);
         done += run;
     }
-    return bind_tensor(op, &tensor);
+    return iso__onnx_bind_tensor(op, &tensor);
 }
 
 static iso_status_t fill_symbolic(iso__onnx_op_t *op, const iso_tensor_t *fill,
@@ -197,124 +188,6 @@ static iso_status_t convert_constant_of_shape(iso__onnx_op_t *op)
                                          : fill_symbolic(op, &fill, &shape);
     iso_free(fill.data);
     return status;
-}
-
-/* -- range -- */
-
-/* start + i step, computed as numbers. */
-static iso_status_t range_of_numbers(iso__onnx_op_t *op, const double *limits,
-                                     iso_dtype_t dtype)
-{
-    double exact = ceil((limits[1] - limits[0]) / limits[2]);
-    int64_t count = exact > 0.0 && exact <= 1e9 ? (int64_t)exact : 0;
-    size_t size = iso_dtype_bytes(dtype);
-    iso_tensor_t tensor = {.dtype = dtype, .rank = 1, .dims = {count}};
-
-    if (!(limits[2] < 0.0 || limits[2] > 0.0) || !(exact <= 1e9)) {
-        return iso_fail(ISO_INPUT, "a range from %g to %g in steps of %g",
-                        limits[0], limits[1], limits[2]);
-    }
-    tensor.data = iso_alloc((size_t)count * size);
-    if (tensor.data == NULL) {
-        return ISO_NOMEM;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        iso__onnx_store(dtype, limits[0] + (double)i * limits[2],
-                        (char *)tensor.data + (size_t)i * size);
-    }
-    return bind_tensor(op, &tensor);
-}
-
-/* Limits with free sizes: the number of elements must be an expression. */
-static iso_status_t range_of_dims(iso__onnx_op_t *op, const iso_dim_t *limits,
-                                  iso_dtype_t dtype)
-{
-    iso__draft_t draft;
-    iso_node_id_t node;
-    iso_dim_t count;
-    bool exact = false;
-
-    ISO_TRY(iso_dim_sub(limits[1], limits[0], &count));
-    if (iso_dim_is_static(limits[2])) {
-        ISO_TRY(iso_dim_div(count, limits[2], &count, &exact));
-    }
-    if (!exact) {
-        return iso_fail(ISO_UNSUPPORTED,
-                        "the number of elements of this range "
-                        "is not an expression of the free sizes");
-    }
-    iso__draft_begin(&draft, ISO_OP_IOTA, 0, NULL);
-    iso__draft_dims(&draft, "start", &limits[0], 1);
-    iso__draft_int(&draft, "step", limits[2].size);
-    iso__draft_dims(&draft, "n", &count, 1);
-    if (dtype == ISO_DTYPE_I64) {
-        return iso__onnx_finish(op, &draft);
-    }
-    ISO_TRY(iso__onnx_step(op, "iota", &draft, &node));
-    ISO_TRY(iso__onnx_step_cast(op, "typed", node, dtype, &node));
-    return iso__onnx_bind(op, 0, node);
-}
-
-/* Start, limit or step: a dim when it is an integer, else a number. */
-typedef struct range_operand {
-    bool is_int;
-    iso_dim_t dim;
-    double number;
-    iso_dtype_t dtype;
-} range_operand_t;
-
-static iso_status_t range_operand_of(iso__onnx_op_t *op, int index,
-                                     range_operand_t *out)
-{
-    const iso_ints_t *ints = NULL;
-    iso_node_id_t node;
-    bool known = false;
-
-    *out = (range_operand_t){.is_int = false};
-    ISO_TRY(iso__onnx_ints(op, index, &ints));
-    if (ints != NULL && ints->count == 1) {
-        *out = (range_operand_t){true, ints->values[0],
-                                 (double)ints->values[0].size, ints->dtype};
-        return ISO_OK;
-    }
-    ISO_TRY(iso__onnx_scalar(op, index, &out->number, &known));
-    if (!known) {
-        return iso_fail(ISO_UNSUPPORTED,
-                        "input %d depends on the model's inputs, expected a "
-                        "constant or dims",
-                        index);
-    }
-    ISO_TRY(iso__onnx_data(op, index, &node));
-    out->dtype = iso__onnx_node(op, node)->dtype;
-    return ISO_OK;
-}
-
-static iso_status_t convert_range(iso__onnx_op_t *op)
-{
-    range_operand_t operands[3];
-    bool all_ints = true;
-    bool symbolic = false;
-
-    for (int i = 0; i < 3; i++) {
-        ISO_TRY(range_operand_of(op, i, &operands[i]));
-        all_ints = all_ints && operands[i].is_int;
-        symbolic = symbolic || !iso_dim_is_static(operands[i].dim);
-        if (operands[i].dtype != operands[0].dtype) {
-            return iso_fail(ISO_INPUT, "input %d is %s, expected %s", i,
-                            iso_dtype_string(operands[i].dtype),
-                            iso_dtype_string(operands[0].dtype));
-        }
-    }
-    if (symbolic && all_ints) {
-        const iso_dim_t limits[] = {operands[0].dim, operands[1].dim,
-                                    operands[2].dim};
-
-        return range_of_dims(op, limits, operands[0].dtype);
-    }
-    const double limits[] = {operands[0].number, operands[1].number,
-                             operands[2].number};
-
-    return range_of_numbers(op, limits, operands[0].dtype);
 }
 
 /* -- reading shapes -- */
@@ -579,7 +452,6 @@ static iso_status_t convert_unsqueeze(iso__onnx_op_t *op)
 const iso__onnx_entry_t iso__onnx_shape[] = {
     ENTRY("Constant", 1, convert_constant),
     ENTRY("ConstantOfShape", 9, convert_constant_of_shape),
-    ENTRY("Range", 11, convert_range),
     ENTRY("Shape", 1, convert_shape),
     ENTRY("Size", 1, convert_size),
     ENTRY("Reshape", 5, convert_reshape),

@@ -8,8 +8,8 @@
 
 static const iso__onnx_entry_t *const lists[] = {
     iso__onnx_elementwise, iso__onnx_contract, iso__onnx_shape,
-    iso__onnx_reduce,      iso__onnx_norm,     iso__onnx_pool,
-    iso__onnx_move,        iso__onnx_resize,
+    iso__onnx_range,       iso__onnx_reduce,   iso__onnx_norm,
+    iso__onnx_pool,        iso__onnx_move,     iso__onnx_resize,
 };
 
 static bool is_standard(const char *domain)

@@ -71,8 +71,8 @@ iso_status_t iso_cut_add_whole(const iso_graph_t *graph, iso_node_id_t node,
 
 /*
  * Blocks of a sum of products that can be cut between any two of them;
- * *blocks_out is 0 when the node has none (not a contraction in f32, grouped,
- * a gemm with alpha or beta, a channel larger than a block) or only one.
+ * *blocks_out is 0 when the node has none (not a contraction, grouped, a gemm
+ * with alpha or beta, a channel larger than a block) or only one.
  */
 iso_status_t iso_cut_blocks(const iso_graph_t *graph, iso_node_id_t node,
                             int64_t *blocks_out);

@@ -26,8 +26,8 @@ const char *iso_exchange_kind_string(iso_exchange_kind_t kind);
 
 typedef struct iso_exchange {
     iso_exchange_kind_t kind;
-    const char *value; /* node of the stage; borrowed */
     iso_dtype_t dtype;
+    const char *value; /* node of the stage; borrowed */
     iso_shape_t shape; /* of the whole value, static */
     int n_workers;
     iso_layout_t from; /* ONE, or SPLIT with disjoint ranges */

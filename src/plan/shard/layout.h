@@ -50,7 +50,8 @@ static inline int64_t iso_range_length(iso_range_t range)
 bool iso_layout_equal(const iso_layout_t *a, const iso_layout_t *b,
                       int n_workers);
 
-/* What a worker has; an empty box when it has nothing. shape is static. */
+/* What a worker has; an empty box when it has nothing (of rank 1 for a scalar,
+ * whose own box has no range that could be empty). shape is static. */
 void iso_layout_box(const iso_layout_t *layout, const iso_shape_t *shape,
                     int worker, iso_box_t *box_out);
 

@@ -1,0 +1,42 @@
+/* The parts of a calibration, one file each; private to calibrate*.c. */
+#ifndef ISO_CALIBRATE_IMPL_H
+#define ISO_CALIBRATE_IMPL_H
+
+#include "isotome/machine.h"
+
+#include "device/device.h"
+
+#include <mpi.h>
+
+#include <stdio.h>
+
+/* Times of one thing, at most; the median is kept. */
+enum { ISO__CALIBRATE_REPEATS = 15 };
+
+/*
+ * Measure what this rank computes and copies: all rates and bandwidths of
+ * figures; host and memory are left.
+ *
+ * Collective over comm: all ranks work at the same time. Errors: ISO_NOMEM,
+ * ISO_UNSUPPORTED.
+ */
+iso_status_t iso__calibrate_work(iso_device_t *device, MPI_Comm comm,
+                                 iso_machine_rank_t *figures);
+
+/*
+ * Measure the links between the ranks, a sample of pairs one after the other;
+ * kinds of which there is no pair stay as they are.
+ *
+ * Collective over comm, whose ranks are those of machine; the same figures on
+ * every rank.
+ */
+iso_status_t iso__calibrate_links(MPI_Comm comm, iso_machine_t *machine);
+
+/* Measure the collectives, after the links. Collective, as above. */
+iso_status_t iso__calibrate_collectives(MPI_Comm comm, iso_machine_t *machine);
+
+/* Print the figures. device [in] text of rank 0's. Errors: ISO_NOMEM. */
+iso_status_t iso__calibrate_print(const iso_machine_t *machine,
+                                  const char *device, FILE *file);
+
+#endif

@@ -1,0 +1,366 @@
+/*
+ * Rates of the op classes, through the device as in a run: a graph of one
+ * node for each probe. A class with several probes gets all their work over
+ * all their time.
+ */
+#include "isotome/error.h"
+
+#include "base/mem.h"
+#include "exec/calibrate_impl.h"
+#include "exec/progress.h"
+#include "graph/cost.h"
+#include "par/par.h"
+#include "plan/machine_fit.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_OPERANDS = 3, MOST_ATTRS = 3, MOST_INTS = 4 };
+
+/* A repetition runs a program as often as this takes; after most_s the fewest
+ * repetitions are enough, so that a slow machine is not waited for. */
+static const double least_s = 1e-3;
+static const double most_s = 0.1;
+enum { MOST_RUNS = 1000, LEAST_REPEATS = 7 };
+
+typedef struct probe {
+    iso_op_t op;
+    struct {
+        int rank;
+        int64_t dims[4];
+    } operands[MOST_OPERANDS]; /* rank 0 ends them */
+    struct {
+        const char *name; /* NULL ends them */
+        int count;
+        int64_t ints[MOST_INTS];
+    } attrs[MOST_ATTRS];
+} probe_t;
+
+#define CONV(n, in, size, out, kernel, stride, groups)                     \
+    {                                                                      \
+        ISO_OP_CONV,                                                       \
+            {{4, {n, in, size, size}},                                     \
+             {4, {out, (in) / (groups), kernel, kernel}}},                 \
+        {                                                                  \
+            {"pads",                                                       \
+             4,                                                            \
+             {(kernel) / 2, (kernel) / 2, (kernel) / 2, (kernel) / 2}},    \
+                {"strides", 2, {stride, stride}}, {"groups", 1, {groups}}, \
+        }                                                                  \
+    }
+
+/* Shapes of known networks; each class has one. Values that are no weights
+ * stay within the caches: what does not is the memory probe's. */
+static const probe_t probes[] = {
+    CONV(1, 64, 56, 256, 1, 1, 1),
+    CONV(1, 1024, 14, 256, 1, 1, 1),
+    CONV(1, 64, 56, 64, 3, 1, 1),
+    CONV(1, 256, 14, 256, 3, 1, 1),
+    CONV(1, 64, 28, 64, 5, 1, 1),
+    CONV(1, 3, 112, 64, 7, 2, 1),
+    CONV(4, 16, 32, 16, 3, 1, 1),
+    CONV(1, 128, 28, 128, 3, 1, 16),
+    CONV(1, 128, 28, 128, 3, 1, 128),
+    /* whole layers; attention; one token or a few */
+    {ISO_OP_MATMUL, {{2, {512, 512}}, {2, {512, 512}}}, {{0}}},
+    {ISO_OP_MATMUL, {{2, {128, 768}}, {2, {768, 768}}}, {{0}}},
+    {ISO_OP_MATMUL, {{3, {48, 64, 64}}, {3, {48, 64, 64}}}, {{0}}},
+    {ISO_OP_MATMUL, {{2, {4, 1024}}, {2, {1024, 1024}}}, {{0}}},
+    {ISO_OP_MATMUL, {{2, {8, 1024}}, {2, {1024, 1024}}}, {{0}}},
+    {ISO_OP_ADD, {{4, {1, 64, 28, 28}}, {4, {1, 64, 28, 28}}}, {{0}}},
+    {ISO_OP_RELU, {{4, {1, 64, 28, 28}}}, {{0}}},
+    {ISO_OP_SIGMOID, {{4, {1, 64, 28, 28}}}, {{0}}},
+    {ISO_OP_ERF, {{2, {64, 768}}}, {{0}}},
+    {ISO_OP_REDUCE_MEAN, {{4, {1, 256, 14, 14}}}, {{"axes", 2, {2, 3}}}},
+    {ISO_OP_REDUCE_MAX, {{2, {64, 768}}}, {{"axes", 1, {1}}}},
+    {ISO_OP_SOFTMAX, {{3, {12, 64, 64}}}, {{"axis", 1, {2}}}},
+    {ISO_OP_LAYER_NORM,
+     {{2, {64, 768}}, {1, {768}}, {1, {768}}},
+     {{"axis", 1, {1}}}},
+    {ISO_OP_MAX_POOL,
+     {{4, {1, 64, 56, 56}}},
+     {{"kernel", 2, {3, 3}},
+      {"strides", 2, {2, 2}},
+      {"pads", 4, {1, 1, 1, 1}}}},
+    {ISO_OP_AVG_POOL,
+     {{4, {1, 64, 28, 28}}},
+     {{"kernel", 2, {2, 2}}, {"strides", 2, {2, 2}}}},
+    {ISO_OP_TRANSPOSE, {{4, {1, 64, 12, 64}}}, {{"perm", 4, {0, 2, 1, 3}}}},
+    {ISO_OP_CONCAT,
+     {{4, {1, 64, 28, 28}}, {4, {1, 64, 28, 28}}},
+     {{"axis", 1, {1}}}},
+};
+enum { N_PROBES = sizeof probes / sizeof *probes };
+
+/* 32 MiB in and 32 MiB out: more than the caches hold when all ranks do it. */
+static const probe_t memory_probe = {ISO_OP_RELU, {{2, {8192, 1024}}}, {{0}}};
+
+/* -- one probe as a program -- */
+
+typedef struct bench {
+    iso_graph_t *graph;
+    iso_program_t *program;
+    float *operands[MOST_OPERANDS];
+    iso_node_cost_t cost;
+} bench_t;
+
+static void bench_end(bench_t *bench)
+{
+    iso_program_destroy(&bench->program);
+    for (int i = 0; i < MOST_OPERANDS; i++) {
+        iso_free(bench->operands[i]);
+    }
+    iso_graph_destroy(&bench->graph);
+}
+
+static const char *operand_name(int index)
+{
+    static const char *const names[MOST_OPERANDS] = {"x", "w", "b"};
+
+    return names[index];
+}
+
+/* Values in [-1, 1), no two neighbours alike. */
+static void fill(float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = (float)(i * 7919 % 1009) / 504.5F - 1.0F;
+    }
+}
+
+static iso_status_t add_operand(const probe_t *probe, int index, bench_t *bench,
+                                iso_node_id_t *id_out)
+{
+    const iso_shape_t shape =
+        iso_shape_of(probe->operands[index].rank, probe->operands[index].dims);
+    const int64_t count = iso_shape_count(&shape);
+
+    bench->operands[index] = iso_alloc((size_t)count * sizeof(float));
+    if (bench->operands[index] == NULL) {
+        return ISO_NOMEM;
+    }
+    fill(bench->operands[index], count);
+    return iso_graph_add_input(bench->graph, operand_name(index), ISO_DTYPE_F32,
+                               &shape, id_out);
+}
+
+/* attrs [out] (MOST_ATTRS); the number of them is returned. */
+static int attrs_of(const probe_t *probe, iso_attr_t *attrs)
+{
+    int count = 0;
+
+    while (count < MOST_ATTRS && probe->attrs[count].name != NULL) {
+        attrs[count] = (iso_attr_t){.name = probe->attrs[count].name,
+                                    .kind = ISO_ATTR_INTS,
+                                    .count = probe->attrs[count].count,
+                                    .value.ints = probe->attrs[count].ints};
+        count++;
+    }
+    return count;
+}
+
+static iso_status_t build_graph(const probe_t *probe, bench_t *bench)
+{
+    iso_node_id_t operands[MOST_OPERANDS];
+    iso_attr_t attrs[MOST_ATTRS];
+    iso_node_spec_t spec = {.name = "y",
+                            .op = probe->op,
+                            .inputs = operands,
+                            .n_attrs = attrs_of(probe, attrs),
+                            .attrs = attrs};
+    iso_node_id_t y = ISO_NO_NODE;
+
+    ISO_TRY(iso_graph_create(&bench->graph));
+    while (spec.n_inputs < MOST_OPERANDS &&
+           probe->operands[spec.n_inputs].rank > 0) {
+        ISO_TRY(
+            add_operand(probe, spec.n_inputs, bench, &operands[spec.n_inputs]));
+        spec.n_inputs++;
+    }
+    ISO_TRY(iso_graph_add(bench->graph, &spec, &y));
+    ISO_TRY(iso_graph_add_output(bench->graph, "y", y));
+    return iso_node_cost_of(bench->graph, y, &bench->cost);
+}
+
+static iso_status_t bench_begin(iso_device_t *device, const probe_t *probe,
+                                bench_t *bench)
+{
+    const iso_program_options_t options = {.buffer = NULL};
+
+    ISO_TRY(build_graph(probe, bench));
+    ISO_TRY(
+        iso_program_create(device, bench->graph, &options, &bench->program));
+    for (int i = 0; i < MOST_OPERANDS && bench->operands[i] != NULL; i++) {
+        ISO_TRY(iso_program_bind(bench->program, operand_name(i),
+                                 bench->operands[i]));
+    }
+    return ISO_OK;
+}
+
+static iso_status_t timing_from(double *seconds, int count,
+                                iso_timing_t *timing_out)
+{
+    *timing_out = iso_timing_of(seconds, count);
+    return timing_out->median_s > 0.0
+               ? ISO_OK
+               : iso_fail(ISO_UNSUPPORTED,
+                          "the clock of %s stands still: "
+                          "nothing can be measured",
+                          iso_par_host());
+}
+
+/* Seconds of runs in a row. */
+static iso_status_t run(bench_t *bench, int runs, double *seconds_out)
+{
+    const double begin_s = iso_clock_s();
+
+    for (int i = 0; i < runs; i++) {
+        ISO_TRY(iso_program_run(bench->program));
+    }
+    *seconds_out = iso_clock_s() - begin_s;
+    return ISO_OK;
+}
+
+static int runs_for(double one_s)
+{
+    return one_s * MOST_RUNS > least_s ? (int)ceil(least_s / one_s) : MOST_RUNS;
+}
+
+static iso_status_t time_bench(bench_t *bench, iso_timing_t *timing_out)
+{
+    double seconds[ISO__CALIBRATE_REPEATS] = {0};
+    double warm_s = 0.0;
+    double spent_s = 0.0;
+    int count = 0;
+
+    ISO_TRY(run(bench, 1, &warm_s));
+    ISO_TRY(run(bench, 1, &warm_s));
+    const int runs = runs_for(warm_s);
+
+    while (count < LEAST_REPEATS ||
+           (count < ISO__CALIBRATE_REPEATS && spent_s < most_s)) {
+        double run_s = 0.0;
+
+        ISO_TRY(run(bench, runs, &run_s));
+        spent_s += run_s;
+        seconds[count++] = run_s / runs;
+    }
+    return timing_from(seconds, count, timing_out);
+}
+
+/* Collective: the ranks begin together. */
+static iso_status_t measure(iso_device_t *device, const probe_t *probe,
+                            MPI_Comm comm, iso_node_cost_t *cost_out,
+                            iso_timing_t *timing_out)
+{
+    bench_t bench = {0};
+    iso_status_t status =
+        iso_par_agree(bench_begin(device, probe, &bench), comm);
+
+    if (status == ISO_OK) {
+        status = iso_par_agree(time_bench(&bench, timing_out), comm);
+    }
+    *cost_out = bench.cost;
+    bench_end(&bench);
+    return status;
+}
+
+/* -- figures -- */
+
+static double bytes_of(const iso_node_cost_t *cost)
+{
+    return (double)cost->operand_bytes + (double)cost->output_bytes;
+}
+
+/* Collective. */
+static iso_status_t measure_rates(iso_device_t *device, MPI_Comm comm,
+                                  iso_rate_t *rates)
+{
+    double work[ISO_RATE_CLASS_COUNT] = {0};
+    double seconds[ISO_RATE_CLASS_COUNT] = {0};
+    double spreads[ISO_RATE_CLASS_COUNT] = {0};
+
+    for (int i = 0; i < N_PROBES; i++) {
+        iso_node_cost_t cost = {0};
+        iso_timing_t timing = {0};
+
+        ISO_TRY(measure(device, &probes[i], comm, &cost, &timing));
+        const iso_rate_class_t at = cost.rate_class;
+
+        work[at] += iso_rate_class_unit(at) == ISO_RATE_BYTES ? bytes_of(&cost)
+                                                              : cost.flops;
+        seconds[at] += timing.median_s;
+        spreads[at] = fmax(spreads[at], timing.spread);
+    }
+    for (int i = 0; i < ISO_RATE_CLASS_COUNT; i++) {
+        rates[i] =
+            (iso_rate_t){work[i] / seconds[i], spreads[i], ISO_COST_MEASURED};
+    }
+    return ISO_OK;
+}
+
+/* Collective. */
+static iso_status_t measure_memory(iso_device_t *device, MPI_Comm comm,
+                                   double *bytes_per_s_out)
+{
+    iso_node_cost_t cost = {0};
+    iso_timing_t timing = {0};
+
+    ISO_TRY(measure(device, &memory_probe, comm, &cost, &timing));
+    *bytes_per_s_out = bytes_of(&cost) / timing.median_s;
+    return ISO_OK;
+}
+
+/* -- copies -- */
+
+/* A slab of every other row, as a cut along an inner axis gives it. */
+enum { COPY_ROWS = 2048, COPY_ROW_BYTES = 4096 };
+
+static iso_status_t time_copy(char *to, const char *from,
+                              iso_timing_t *timing_out)
+{
+    double seconds[ISO__CALIBRATE_REPEATS];
+
+    for (int i = 0; i < ISO__CALIBRATE_REPEATS; i++) {
+        const double begin_s = iso_clock_s();
+
+        for (size_t row = 0; row < COPY_ROWS; row++) {
+            memcpy(to + row * COPY_ROW_BYTES, from + 2 * row * COPY_ROW_BYTES,
+                   COPY_ROW_BYTES);
+        }
+        seconds[i] = iso_clock_s() - begin_s;
+    }
+    return timing_from(seconds, ISO__CALIBRATE_REPEATS, timing_out);
+}
+
+/* Collective. */
+static iso_status_t measure_copy(MPI_Comm comm, double *bytes_per_s_out)
+{
+    const size_t bytes = (size_t)COPY_ROWS * COPY_ROW_BYTES;
+    char *from = iso_alloc_zeroed(2, bytes);
+    char *to = iso_alloc(bytes);
+    iso_timing_t timing = {0};
+    iso_status_t status =
+        iso_par_agree(from != NULL && to != NULL ? ISO_OK : ISO_NOMEM, comm);
+
+    if (status == ISO_OK && from != NULL && to != NULL) {
+        memset(from, 1, 2 * bytes);
+        (void)time_copy(to, from, &timing);
+        status = iso_par_agree(time_copy(to, from, &timing), comm);
+        *bytes_per_s_out = (double)bytes / timing.median_s;
+    }
+    iso_free(to);
+    iso_free(from);
+    return status;
+}
+
+iso_status_t iso__calibrate_work(iso_device_t *device, MPI_Comm comm,
+                                 iso_machine_rank_t *figures)
+{
+    ISO_TRY(measure_rates(device, comm, figures->rates));
+    ISO_TRY(measure_memory(device, comm, &figures->memory_bytes_per_s));
+    ISO_TRY(measure_copy(comm, &figures->copy_bytes_per_s));
+    figures->flops_per_s = figures->rates[ISO_RATE_MATMUL_LARGE].per_s;
+    figures->cost_class = ISO_COST_MEASURED;
+    return ISO_OK;
+}

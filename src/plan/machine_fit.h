@@ -1,0 +1,34 @@
+/*
+ * Fit: figures of a machine from measured times.
+ *
+ *     iso_timing_t timing = iso_timing_of(seconds, 9);  // sorts them
+ *     if (iso_link_fit(bytes, medians, 6, &link)) ...
+ */
+#ifndef ISO_MACHINE_FIT_H
+#define ISO_MACHINE_FIT_H
+
+#include "isotome/machine.h"
+
+#include <stdbool.h>
+
+typedef struct iso_timing {
+    double median_s;
+    double spread; /* interquartile range / median */
+} iso_timing_t;
+
+/* seconds [in, out] (count >= 1), sorted. */
+iso_timing_t iso_timing_of(double *seconds, int count);
+
+/*
+ * The latency and bandwidth whose latency + bytes / bandwidth is nearest to
+ * the times, by least squares of the relative error: else the largest
+ * messages alone would decide.
+ *
+ * bytes, seconds  [in]  (count) sizes of messages, and what they took
+ * Returns false when there is no such link: fewer than two sizes, a time that
+ * is not over 0, times that do not grow with the size.
+ */
+bool iso_link_fit(const size_t *bytes, const double *seconds, int count,
+                  iso_link_t *link_out);
+
+#endif

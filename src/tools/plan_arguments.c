@@ -1,0 +1,102 @@
+#include "tools/plan_arguments.h"
+
+#include "isotome/error.h"
+
+#include "base/text.h"
+#include "tools/split_option.h"
+
+static iso_status_t set_ranks(iso_plan_arguments_t *arguments, const char *text)
+{
+    int64_t ranks = 0;
+
+    ISO_TRY(iso_text_parse_int(text, "--ranks", 1, ISO_MAX_WORLD, &ranks));
+    arguments->options.world = (int)ranks;
+    return ISO_OK;
+}
+
+static iso_status_t set_number(iso_plan_arguments_t *arguments, int key,
+                               const char *value)
+{
+    switch (key) {
+    case 'n':
+        return set_ranks(arguments, value);
+    case 'b':
+        return iso_text_parse_int(value, "--micro-batch", 1, INT32_MAX,
+                                  &arguments->options.micro_batch);
+    case 's':
+        return iso_text_parse_int(value, "--samples", 1, INT64_MAX,
+                                  &arguments->options.samples);
+    default:
+        return iso_text_parse_int(value, "--ranks-per-host", 1, ISO_MAX_WORLD,
+                                  &arguments->ranks_per_host);
+    }
+}
+
+iso_status_t iso_plan_arguments_set(iso_plan_arguments_t *arguments, int key,
+                                    const char *value)
+{
+    switch (key) {
+    case ISO_OPT_SPLIT:
+        arguments->split_text = value;
+        return ISO_OK;
+    case ISO_OPT_MACHINE:
+        arguments->machine_path = value;
+        return ISO_OK;
+    case ISO_OPT_STRICT:
+        arguments->options.strict = true;
+        return ISO_OK;
+    case ISO_OPT_GRID:
+    case ISO_OPT_STAGES:
+    case ISO_OPT_WORKERS:
+        return iso_grid_option_set(&arguments->grid, key, value,
+                                   &arguments->options);
+    default:
+        return set_number(arguments, key, value);
+    }
+}
+
+iso_status_t iso_plan_arguments_end(iso_plan_arguments_t *arguments)
+{
+    if (arguments->options.world == 0) {
+        return iso_fail(ISO_INVAL, "no number of ranks; give -n RANKS");
+    }
+    if (arguments->machine_path != NULL && arguments->ranks_per_host != 0) {
+        return iso_fail(ISO_INVAL, "--machine says where ranks are: leave out "
+                                   "--ranks-per-host");
+    }
+    ISO_TRY(iso_grid_option_end(&arguments->grid, &arguments->options));
+    return iso_split_option(arguments->split_text, &arguments->options,
+                            &arguments->split);
+}
+
+void iso_plan_arguments_free(iso_plan_arguments_t *arguments)
+{
+    iso_layer_split_free(&arguments->split);
+    iso_grid_option_free(&arguments->grid);
+}
+
+iso_status_t iso_plan_arguments_plan(const iso_plan_arguments_t *arguments,
+                                     const iso_graph_t *graph,
+                                     iso_machine_t **machine_out,
+                                     iso_plan_t **plan_out)
+{
+    iso_machine_t *machine = NULL;
+    iso_status_t status;
+
+    if (arguments->machine_path != NULL) {
+        status = iso_machine_read(arguments->machine_path, &machine);
+    } else {
+        status =
+            iso_machine_default(arguments->options.world,
+                                (int)arguments->ranks_per_host, 0, &machine);
+    }
+    if (status == ISO_OK) {
+        status = iso_plan_create(graph, machine, &arguments->options, plan_out);
+    }
+    if (machine_out != NULL && status == ISO_OK) {
+        *machine_out = machine;
+    } else {
+        iso_machine_destroy(&machine);
+    }
+    return status;
+}

@@ -1,0 +1,206 @@
+#include "bench.h"
+
+#include "isotome/error.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "kernel/cpu.h"
+
+#include <blis.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- Clocks ---- */
+
+static double seconds_of(clockid_t clock)
+{
+    struct timespec t;
+
+    (void)clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double bench_cpu_s(void)
+{
+    return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+double bench_wall_s(void)
+{
+    return seconds_of(CLOCK_MONOTONIC);
+}
+
+/* ---- Failures, values ---- */
+
+void bench_need(iso_status_t status)
+{
+    if (status != ISO_OK) {
+        (void)fprintf(stderr, "%s\n", iso_error_text());
+        exit(EXIT_FAILURE);
+    }
+}
+
+float *bench_values(int64_t count)
+{
+    float *values = iso_alloc((size_t)count * sizeof *values);
+
+    if (values == NULL) {
+        (void)fprintf(stderr, "%s\n", iso_error_text());
+        exit(EXIT_FAILURE);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = (float)(i * 7919 % 1009) / 504.5F - 1.0F;
+    }
+    return values;
+}
+
+/* ---- Arguments ---- */
+
+static void refuse(const char *found, int n_options,
+                   const bench_option_t *options)
+{
+    (void)fprintf(stderr, "'%s' is none of:", found);
+    for (int i = 0; i < n_options; i++) {
+        (void)fprintf(stderr, " %s%s", options[i].name,
+                      options[i].text != NULL     ? " TEXT"
+                      : options[i].number != NULL ? " N"
+                                                  : "");
+    }
+    (void)fprintf(stderr, "\n");
+    exit(2);
+}
+
+/* value is NULL at the end of the arguments. Returns the arguments used. */
+static int take(const bench_option_t *option, const char *value)
+{
+    int64_t number = 0;
+
+    if (option->is_given != NULL) {
+        *option->is_given = true;
+        return 1;
+    }
+    if (value == NULL) {
+        (void)fprintf(stderr, "%s without a value\n", option->name);
+        exit(2);
+    }
+    if (option->text != NULL) {
+        *option->text = value;
+        return 2;
+    }
+    bench_need(iso_text_parse_int(value, option->name, 1, INT32_MAX, &number));
+    *option->number = (int)number;
+    return 2;
+}
+
+void bench_parse(int argc, char **argv, int n_options,
+                 const bench_option_t *options)
+{
+    for (int i = 1; i < argc;) {
+        int k = 0;
+
+        while (k < n_options && strcmp(argv[i], options[k].name) != 0) {
+            k++;
+        }
+        if (k == n_options) {
+            refuse(argv[i], n_options, options);
+        }
+        i += take(&options[k], i + 1 < argc ? argv[i + 1] : NULL);
+    }
+}
+
+/* ---- The machine ---- */
+
+double bench_peak_flops(void)
+{
+    enum { K = 128, CALLS = 4000, REPEATS = 5 };
+    cntx_t *context = bli_gks_query_nat_cntx();
+    const void_fp found =
+        bli_cntx_get_l3_nat_ukr_dt(BLIS_FLOAT, BLIS_GEMM_UKR, context);
+    const dim_t mr = bli_cntx_get_blksz_def_dt(BLIS_FLOAT, BLIS_MR, context);
+    const dim_t nr = bli_cntx_get_blksz_def_dt(BLIS_FLOAT, BLIS_NR, context);
+    const bool by_row =
+        bli_cntx_get_l3_nat_ukr_prefs_dt(BLIS_FLOAT, BLIS_GEMM_UKR, context);
+    float *panels = iso_alloc_zeroed(1 << 16, sizeof *panels);
+    float one = 1.0F;
+    float zero = 0.0F;
+    auxinfo_t next = {.a_next = panels, .b_next = panels};
+    sgemm_ukr_ft kernel;
+    double best = 0;
+
+    memcpy(&kernel, &found, sizeof kernel);
+    for (int r = 0; r < REPEATS && panels != NULL; r++) {
+        const double begin_s = bench_cpu_s();
+
+        for (int i = 0; i < CALLS; i++) {
+            kernel(mr, nr, K, &one, panels, panels + (1 << 14), &zero,
+                   panels + (1 << 15), by_row ? nr : 1, by_row ? 1 : mr, &next,
+                   context);
+        }
+
+        const double flops =
+            2.0 * (double)(mr * nr) * K * CALLS / (bench_cpu_s() - begin_s);
+
+        best = flops > best ? flops : best;
+    }
+    iso_free(panels);
+    return best;
+}
+
+double bench_bytes_per_s(void)
+{
+    enum { BYTES = 64 << 20, REPEATS = 5 };
+    char *from = iso_alloc(BYTES);
+    char *to = iso_alloc(BYTES);
+    double seconds[REPEATS] = {0};
+
+    bench_need(from != NULL && to != NULL ? ISO_OK : ISO_NOMEM);
+    /* Pages that were never written may all be one page of zeros. */
+    memset(from, 1, BYTES);
+    memset(to, 1, BYTES);
+    for (int r = 0; r < REPEATS; r++) {
+        const double begin_s = bench_cpu_s();
+
+        memcpy(to, from, BYTES);
+        seconds[r] = bench_cpu_s() - begin_s;
+    }
+    iso_free(to);
+    iso_free(from);
+    return 2.0 * BYTES / iso_timing_of(seconds, REPEATS).median_s;
+}
+
+static void print_processor(void)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256];
+
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, "model name", strlen("model name")) == 0) {
+            const char *name = strchr(line, ':');
+
+            (void)printf("%.*s, ", (int)strcspn(name + 2, "\n"), name + 2);
+            break;
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    (void)printf("%ld processors; ", sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+void bench_print_machine(void)
+{
+    iso_cpu_t *cpu = NULL;
+
+    /* The first use of BLIS is to be told its family. */
+    bench_need(iso_cpu_create(1, &cpu));
+    print_processor();
+    (void)printf("%s; kernels %s; peak of one core %.1f GF/s, copies %.1f "
+                 "GB/s\n",
+                 BENCH_FLAGS, iso_family_string(iso_cpu_family(cpu)),
+                 bench_peak_flops() * 1e-9, bench_bytes_per_s() * 1e-9);
+    iso_cpu_destroy(&cpu);
+}

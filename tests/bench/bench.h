@@ -1,0 +1,57 @@
+/*
+ * What the benches share: clocks, arguments, and the lines that say on which
+ * machine and with which flags something was measured.
+ *
+ *     static int repeats = 15;
+ *     static bool is_quick;
+ *     const bench_option_t options[] = {{"--repeats", NULL, &repeats, NULL},
+ *                                       {"--quick", NULL, NULL, &is_quick}};
+ *     bench_parse(argc, argv, 2, options);
+ *     bench_print_machine();
+ *     seconds[i] = bench_cpu_s() - begin_s; ...
+ *     iso_timing_of(seconds, repeats).median_s
+ */
+#ifndef ISO_BENCH_H
+#define ISO_BENCH_H
+
+#include "isotome/status.h"
+
+#include "plan/machine_fit.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Seconds of the processor in this process, which other programs disturb
+ * less, and seconds on the wall. */
+double bench_cpu_s(void);
+double bench_wall_s(void);
+
+/* The first failure ends the program: nothing else is worth doing then. */
+void bench_need(iso_status_t status);
+
+/* Values in [-1, 1), neighbours not alike; iso_free() them. */
+__attribute__((returns_nonnull)) float *bench_values(int64_t count);
+
+/* An argument: of the three the one that is not NULL is set. */
+typedef struct bench_option {
+    const char *name;
+    const char **text; /* --name TEXT */
+    int *number;       /* --name N, N at least 1 */
+    bool *is_given;    /* --name */
+} bench_option_t;
+
+/* What is none of the options ends the program, with a list of them. */
+void bench_parse(int argc, char **argv, int n_options,
+                 const bench_option_t *options);
+
+/* Floating-point operations a second of one core that multiplies and adds:
+ * the micro-kernel of the products on panels in the first-level cache. */
+double bench_peak_flops(void);
+
+/* Bytes a second, read and written, of a copy that no cache holds. */
+double bench_bytes_per_s(void);
+
+/* Processor, compiler and flags, kernel family, peak and bandwidth. */
+void bench_print_machine(void);
+
+#endif

@@ -1,0 +1,84 @@
+# To be sourced after lib.sh by tests that break a run in its middle: a long
+# run in the background, its processes, and its end.
+job=
+trap '[ -z "$job" ] || kill -KILL "$job"; rm -rf "$work"' EXIT
+mkdir out
+
+# A model, and an input of a minute's work for the ref device: long.h5, x.npy.
+make_long_run() {
+    {
+        echo "in x f32 N,16"
+        echo "init first f32 16,256 : *.1"
+        echo "init w f32 256,256 : *.1"
+        echo "init last f32 256,16 : *.1"
+        echo "r0 = MatMul(x, first)"
+        for i in 1 2 3 4 5 6 7 8; do
+            echo "m$i = MatMul(r$((i - 1)), w)"
+            echo "r$i = Relu(m$i)"
+        done
+        echo "y = MatMul(r8, last)"
+        echo "out y"
+    } | $MAKE_MODEL long.onnx
+    $ISOTOME import long.onnx -o long.h5 --weights-seed 1 >/dev/null
+    $NPY_TOOL random x.npy 1 200000 16
+}
+
+# until_true COMMAND...: within a minute, or the test fails.
+until_true() {
+    local tries=0
+    until "$@"; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 1200 ] || fail "waited in vain for: $*"
+        sleep 0.05
+    done
+}
+
+# Rows of the output have been written, under the temporary name.
+is_writing() {
+    local files=(out/y.npy.*.tmp)
+    [ -e "${files[0]}" ] &&
+        [ "$(tail -c +129 "${files[0]}" | head -c 1024 | tr -d '\0' | wc -c)" -gt 0 ]
+}
+
+# start RANKS INPUT [OPTION...]: the long run in the background, job is its
+# process, ranks those of its ranks.
+start() {
+    local count=$1 input=$2
+    shift 2
+    rm -rf "${work:?}"/out/*
+    "$MPIEXEC" -n "$count" "${mpi_options[@]}" "$ISOTOME" run long.h5 -q \
+        -i "$input" -o out/y.npy --device ref "$@" >log.txt 2>&1 &
+    job=$!
+    until_true is_writing
+    ranks=$(pgrep -P "$job")
+}
+
+# The process of a rank of the job.
+process_of() {
+    local process
+    for process in $ranks; do
+        if tr '\0' '\n' <"/proc/$process/environ" |
+            grep -qx "OMPI_COMM_WORLD_RANK=$1"; then
+            echo "$process"
+            return
+        fi
+    done
+    fail "rank $1 has no process"
+}
+
+gone() {
+    local process
+    for process in "$job" $ranks; do
+        ! kill -0 "$process" 2>/dev/null || return 1
+    done
+}
+
+# ends WHAT: the job and all its processes end; code is its exit code.
+ends() {
+    code=0
+    until_true gone
+    wait "$job" || code=$?
+    job=
+    [ "$code" -ne 0 ] || fail "$1: a broken run ended with 0"
+    [ ! -e out/y.npy ] || fail "$1: an output is under its name"
+}

@@ -1,0 +1,116 @@
+#include "iso_test.h"
+#include "plan/machine_fit.h"
+
+#include <math.h>
+
+static void test_timing(void)
+{
+    double one[] = {3.0};
+    double two[] = {4.0, 2.0};
+    double nine[] = {9.0, 1.0, 5.0, 2.0, 100.0, 3.0, 4.0, 0.5, 6.0};
+    double zeros[] = {0.0, 0.0};
+    iso_timing_t timing = iso_timing_of(one, 1);
+
+    CU_ASSERT_EQUAL(timing.median_s, 3.0);
+    CU_ASSERT_EQUAL(timing.spread, 0.0);
+    CU_ASSERT_EQUAL(iso_timing_of(two, 2).median_s, 3.0);
+    timing = iso_timing_of(nine, 9);
+    CU_ASSERT_EQUAL(timing.median_s, 4.0);
+    CU_ASSERT_EQUAL(timing.spread, (6.0 - 2.0) / 4.0);
+    CU_ASSERT_EQUAL(iso_timing_of(zeros, 2).spread, 0.0);
+}
+
+static const size_t fit_sizes[] = {8, 1 << 10, 16 << 10, 1 << 20, 4 << 20};
+enum { FIT_SIZES = sizeof fit_sizes / sizeof *fit_sizes };
+
+static void test_fit(void)
+{
+    static const iso_link_t links[] = {
+        {1e-6, 5e9}, {30e-6, 1.1e9}, {0.0, 1e9}, {1.0, 1e12}, {1e-9, 1.0}};
+    double seconds[FIT_SIZES];
+    iso_link_t found;
+
+    for (size_t l = 0; l < sizeof links / sizeof *links; l++) {
+        for (int i = 0; i < FIT_SIZES; i++) {
+            seconds[i] = iso_link_seconds(links[l], fit_sizes[i]);
+        }
+        CU_ASSERT(iso_link_fit(fit_sizes, seconds, FIT_SIZES, &found));
+        for (int i = 0; i < FIT_SIZES; i++) {
+            const double again = iso_link_seconds(found, fit_sizes[i]);
+            CU_ASSERT_DOUBLE_EQUAL(again / seconds[i], 1.0, 1e-9);
+        }
+        CU_ASSERT(found.latency_s >= 0.0);
+    }
+}
+
+/* A tenth more or less for the larger messages moves the latency by no more:
+ * the error is relative. */
+static void test_fit_of_noise(void)
+{
+    const iso_link_t link = {2e-6, 4e9};
+    double seconds[FIT_SIZES];
+    iso_link_t found;
+
+    for (int i = 0; i < FIT_SIZES; i++) {
+        const double noise = i == 0 ? 1.0 : i % 2 == 0 ? 1.1 : 0.9;
+        seconds[i] = noise * iso_link_seconds(link, fit_sizes[i]);
+    }
+    CU_ASSERT(iso_link_fit(fit_sizes, seconds, FIT_SIZES, &found));
+    CU_ASSERT_DOUBLE_EQUAL(found.latency_s / link.latency_s, 1.0, 0.1);
+    CU_ASSERT_DOUBLE_EQUAL(found.bytes_per_s / link.bytes_per_s, 1.0, 0.15);
+}
+
+/* Times that grow faster than the size would want a latency below 0. */
+static void test_no_latency(void)
+{
+    double seconds[FIT_SIZES];
+    iso_link_t found;
+
+    for (int i = 0; i < FIT_SIZES; i++) {
+        seconds[i] = pow((double)fit_sizes[i], 1.2);
+    }
+    CU_ASSERT(iso_link_fit(fit_sizes, seconds, FIT_SIZES, &found));
+    CU_ASSERT_EQUAL(found.latency_s, 0.0);
+    CU_ASSERT(found.bytes_per_s > 1.0 / pow((double)(4 << 20), 0.2));
+    CU_ASSERT(found.bytes_per_s < 1.0);
+}
+
+static void test_no_fit(void)
+{
+    static const double falling[] = {5.0, 4.0, 3.0, 2.0, 1.0};
+    static const double zero[] = {0.0, 1.0, 2.0, 3.0, 4.0};
+    static const double negative[] = {1.0, 2.0, 3.0, 4.0, -5.0};
+    static const double nothing[] = {1.0, 2.0, 3.0, 4.0, 0.0 * HUGE_VAL};
+    static const double same[] = {3.0, 3.0, 3.0, 3.0, 3.0};
+    static const size_t one_size[] = {7, 7, 7, 7, 7};
+    static const double growing[] = {1.0, 2.0, 3.0, 4.0, 5.0};
+    iso_link_t link;
+
+    CU_ASSERT_FALSE(iso_link_fit(fit_sizes, falling, FIT_SIZES, &link));
+    CU_ASSERT_FALSE(iso_link_fit(fit_sizes, zero, FIT_SIZES, &link));
+    CU_ASSERT_FALSE(iso_link_fit(fit_sizes, negative, FIT_SIZES, &link));
+    CU_ASSERT_FALSE(iso_link_fit(fit_sizes, nothing, FIT_SIZES, &link));
+    CU_ASSERT_FALSE(iso_link_fit(one_size, growing, FIT_SIZES, &link));
+    CU_ASSERT_FALSE(iso_link_fit(fit_sizes, growing, 1, &link));
+    CU_ASSERT_FALSE(iso_link_fit(fit_sizes, growing, 0, &link));
+    CU_ASSERT(!iso_link_fit(fit_sizes, same, FIT_SIZES, &link) ||
+              link.bytes_per_s > 1e12);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"timing", test_timing},
+        {"fit", test_fit},
+        {"fit of noise", test_fit_of_noise},
+        {"no latency", test_no_latency},
+        {"no fit", test_no_fit},
+        CU_TEST_INFO_NULL,
+    };
+    CU_SuiteInfo suites[] = {
+        {"machine_fit", NULL, NULL, NULL, NULL, tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return iso_test_main(suites);
+}
