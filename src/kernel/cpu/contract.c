@@ -381,9 +381,14 @@ static void run_tile(const task_t *task, int64_t block, int64_t k, int64_t i,
         }
         return;
     }
-    iso__micro_run(task->micro, k, narrow, wide->data, wide->step,
-                   task->space->tile);
-    push_tile(task, block, i, j);
+    /* An even block that is not the last one waits for its partner. */
+    const bool waits = block % 2 == 0 && block + 1 < task->c->blocks.count;
+    float *tile = waits ? partial_of(task, 0, i, j) : task->space->tile;
+
+    iso__micro_run(task->micro, k, narrow, wide->data, wide->step, tile);
+    if (!waits) {
+        push_tile(task, block, i, j);
+    }
 }
 
 static void run_block(const task_t *task, int64_t block)
