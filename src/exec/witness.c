@@ -110,19 +110,25 @@ static iso_node_id_t shown_by(const iso_graph_t *graph, iso_node_id_t id)
     return id;
 }
 
-static iso_status_t record(void *arg, const iso_seen_t *seen)
+/* Under the names of all nodes that show the value. */
+static iso_status_t name_shown(iso_witness_t *witness, const iso_seen_t *seen)
 {
-    iso_witness_t *witness = arg;
     const iso_graph_t *graph = seen->local->graph;
+    iso_status_t status = ISO_OK;
 
-    ISO_TRY(keep(witness, seen->value));
-    for (iso_node_id_t id = seen->node; id < iso_graph_node_count(graph);
-         id++) {
+    for (iso_node_id_t id = seen->node;
+         status == ISO_OK && id < iso_graph_node_count(graph); id++) {
         if (shown_by(graph, id) == seen->node) {
-            ISO_TRY(name_value(witness, seen, iso_graph_node(graph, id)->name));
+            status = name_value(witness, seen, iso_graph_node(graph, id)->name);
         }
     }
-    return ISO_OK;
+    return status;
+}
+
+static iso_status_t record(void *arg, const iso_seen_t *seen)
+{
+    ISO_TRY(keep(arg, seen->value));
+    return name_shown(arg, seen);
 }
 
 /* -- comparing -- */
@@ -175,13 +181,21 @@ static int cut_axis(const iso_box_t *box, const iso_tensor_t *whole)
     return -1;
 }
 
+static int64_t length_along(const iso_box_t *box, int axis)
+{
+    int64_t length = iso_range_length(box->range[axis]);
+
+    ISO_ASSERT(length > 0); /* there is an element to compare */
+    return length;
+}
+
 /* Index along an axis, in the whole value, of element number i of a box. */
 static int64_t index_along(const iso_box_t *box, int axis, int64_t i)
 {
     for (int inner = box->rank - 1; inner > axis; inner--) {
-        i /= iso_range_length(box->range[inner]);
+        i /= length_along(box, inner);
     }
-    return box->range[axis].begin + i % iso_range_length(box->range[axis]);
+    return box->range[axis].begin + i % length_along(box, axis);
 }
 
 static bool is_at_border(const iso_box_t *box, const iso_tensor_t *whole,

@@ -419,13 +419,27 @@ static iso_status_t pass_on(void *arg, iso_node_id_t node,
     return worker->spec.watch->see(worker->spec.watch->arg, &worker->seen);
 }
 
-/* What the stage computes with is there: let it be seen, as later each value
- * that is made. */
+/* What the stage computes with is there. */
+static iso_status_t show_inputs(iso_worker_t *worker, iso_form_t form)
+{
+    const iso_graph_t *graph = stage_graph(worker, form);
+    iso_status_t status = ISO_OK;
+
+    for (iso_node_id_t id = 0;
+         status == ISO_OK && id < iso_graph_node_count(graph); id++) {
+        if (iso_graph_node(graph, id)->op == ISO_OP_INPUT) {
+            status = pass_on(worker, id,
+                             iso_program_leaf(worker->programs[form], id));
+        }
+    }
+    return status;
+}
+
+/* From here on each value is seen as it is made. */
 static iso_status_t watch_batch(iso_worker_t *worker, int64_t index,
                                 iso_form_t form)
 {
     const iso_batches_t *batches = &worker->spec.batches;
-    const iso_graph_t *graph = stage_graph(worker, form);
 
     if (worker->spec.watch == NULL) {
         return ISO_OK;
@@ -439,14 +453,8 @@ static iso_status_t watch_batch(iso_worker_t *worker, int64_t index,
                      ->graph,
         .local = worker->spec.local[form],
     };
-    for (iso_node_id_t id = 0; id < iso_graph_node_count(graph); id++) {
-        if (iso_graph_node(graph, id)->op == ISO_OP_INPUT) {
-            ISO_TRY(pass_on(worker, id,
-                            iso_program_leaf(worker->programs[form], id)));
-        }
-    }
     iso_program_observe(worker->programs[form], pass_on, worker);
-    return ISO_OK;
+    return show_inputs(worker, form);
 }
 
 /* Go on only when all workers of the stage can. */

@@ -133,38 +133,3 @@ iso_status_t iso_stage_input_bytes(const iso_stage_t *stage, size_t *bytes_out)
     }
     return ISO_OK;
 }
-
-/* -- bytes of exchanges -- */
-
-/* Elements that a worker sends to others and gets from them. */
-static int64_t count_moved(const iso_exchange_t *exchange, int worker)
-{
-    int64_t count = 0;
-
-    for (int other = 0; other < exchange->n_workers; other++) {
-        iso_box_t box;
-
-        if (other == worker) {
-            continue;
-        }
-        iso_exchange_part(exchange, worker, other, &box);
-        count += iso_box_count(&box);
-        iso_exchange_part(exchange, other, worker, &box);
-        count += iso_box_count(&box);
-    }
-    return count;
-}
-
-size_t iso_exchange_buffer_bytes(const iso_exchange_t *exchanges,
-                                 int n_exchanges, int worker)
-{
-    size_t most = 0;
-
-    for (int i = 0; i < n_exchanges; i++) {
-        size_t bytes = multiply((size_t)count_moved(&exchanges[i], worker),
-                                iso_dtype_bytes(exchanges[i].dtype));
-
-        most = bytes > most ? bytes : most;
-    }
-    return most;
-}

@@ -12,8 +12,6 @@
 
 #include "isotome/partition.h"
 
-#include "plan/shard/exchange.h"
-
 enum {
     ISO_MESSAGE_HEADER_BYTES = 128,
     ISO_MESSAGE_UNIT_BYTES = 64, /* elements are rounded up to these */
@@ -45,13 +43,6 @@ size_t iso_transfer_buffer_bytes(const iso_boundary_t *transfer,
 
 /* Bytes that a stage keeps for rows of the model inputs that it reads. */
 iso_status_t iso_stage_input_bytes(const iso_stage_t *stage, size_t *bytes_out);
-
-/*
- * Bytes that a worker keeps to pack and unpack what its stage's workers
- * exchange: room for the largest exchange, in and out.
- */
-size_t iso_exchange_buffer_bytes(const iso_exchange_t *exchanges,
-                                 int n_exchanges, int worker);
 
 /* Sum, SIZE_MAX instead of an overflow. */
 size_t iso_bytes_add(size_t a, size_t b);

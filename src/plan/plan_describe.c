@@ -11,6 +11,18 @@
 
 #include <math.h>
 
+/* What the workers of a stage have in common. */
+typedef struct stage {
+    int number;
+    int n_workers;
+    const iso_machine_t *machine; /* NULL: nothing is predicted */
+    int *ranks;                   /* (n_workers) */
+    const iso_moves_t *moves;
+    double exchange_s;
+    size_t *sent;     /* (n_workers) room for the bytes of an exchange */
+    size_t *received; /* (n_workers) */
+} stage_t;
+
 /* -- bytes and operations -- */
 
 static iso_status_t bytes_of_param(const iso_graph_t *graph, const char *name,
@@ -78,26 +90,17 @@ static iso_status_t count_transfers(const iso_plan_t *plan,
     return ISO_OK;
 }
 
-static iso_status_t count_buffers(const iso_plan_t *plan,
-                                  const iso_local_t *local,
-                                  iso_plan_part_t *part)
+/* To what the exchanges need. */
+static iso_status_t count_buffers(const iso_plan_t *plan, iso_plan_part_t *part)
 {
+    size_t bytes = 0;
+
     if (part->worker == 0) {
         ISO_TRY(iso_stage_input_bytes(
-            iso_partition_stage(plan->partition, part->stage),
-            &part->buffer_bytes));
+            iso_partition_stage(plan->partition, part->stage), &bytes));
     }
-    ISO_TRY(count_transfers(plan, part));
-    part->buffer_bytes =
-        iso_bytes_add(part->buffer_bytes,
-                      iso_exchange_buffer_bytes(
-                          local->exchanges, local->n_exchanges, part->worker));
-    for (int i = 0; i < local->n_exchanges; i++) {
-        part->exchange_bytes = iso_bytes_add(
-            part->exchange_bytes,
-            iso_exchange_sent_bytes(&local->exchanges[i], part->worker));
-    }
-    return ISO_OK;
+    part->buffer_bytes = iso_bytes_add(part->buffer_bytes, bytes);
+    return count_transfers(plan, part);
 }
 
 static void sum_peak(iso_plan_part_t *part)
@@ -124,7 +127,7 @@ static iso_status_t describe_part(const iso_plan_t *plan,
     part->activation_bytes = memory.total_bytes;
     iso_memory_plan_free(&memory);
     part->scratch_bytes = iso_kernel_scratch_bytes(1);
-    ISO_TRY(count_buffers(plan, local, part));
+    ISO_TRY(count_buffers(plan, part));
     sum_peak(part);
     return iso_graph_flops(local->graph, &part->flops);
 }
@@ -150,22 +153,18 @@ static iso_status_t predict_sends(const iso_plan_t *plan,
     return ISO_OK;
 }
 
-/* ranks  [in]  (workers of the stage) */
 static iso_status_t predict_part(iso_plan_t *plan, const iso_local_t *local,
-                                 const iso_machine_t *machine, const int *ranks,
-                                 iso_plan_part_t *part)
+                                 const stage_t *stage, iso_plan_part_t *part)
 {
-    const iso_machine_rank_t *rank = iso_machine_rank(machine, part->rank);
+    const iso_machine_rank_t *rank =
+        iso_machine_rank(stage->machine, part->rank);
 
     part->host = iso_arena_text(plan->arena, rank->host);
     if (part->host == NULL) {
         return ISO_NOMEM;
     }
-    ISO_TRY(predict_sends(plan, machine, part));
-    for (int i = 0; i < local->n_exchanges; i++) {
-        part->exchange_s +=
-            iso_exchange_seconds(&local->exchanges[i], machine, ranks);
-    }
+    ISO_TRY(predict_sends(plan, stage->machine, part));
+    part->exchange_s = stage->exchange_s;
     ISO_TRY(iso_graph_seconds(local->graph, rank, &part->compute_s));
     if (!isfinite(part->compute_s + part->exchange_s + part->send_s)) {
         return iso_fail(ISO_INVAL,
@@ -224,13 +223,44 @@ static iso_status_t count_all_weights(iso_plan_t *plan,
     return status;
 }
 
-/* -- all of it -- */
+/* -- a stage -- */
 
-/* The list is the same on every worker of a stage. */
-static iso_status_t copy_exchanges(iso_plan_t *plan, const iso_local_t *local,
-                                   int stage)
+static void begin_parts(iso_plan_t *plan, const stage_t *stage)
 {
-    size_t most = (size_t)plan->n_exchanges + (size_t)local->n_exchanges;
+    for (int worker = 0; worker < stage->n_workers; worker++) {
+        const int rank = iso_plan_rank_of(plan, stage->number, worker);
+
+        stage->ranks[worker] = rank;
+        plan->parts[rank] = (iso_plan_part_t){
+            .rank = rank, .stage = stage->number, .worker = worker, .host = ""};
+    }
+}
+
+/* A worker has room to pack and unpack the largest exchange. */
+static size_t count_exchange(iso_plan_t *plan, const iso_exchange_t *exchange,
+                             const stage_t *stage)
+{
+    size_t bytes = 0;
+
+    iso_exchange_count_bytes(exchange, stage->sent, stage->received);
+    for (int worker = 0; worker < stage->n_workers; worker++) {
+        iso_plan_part_t *part = &plan->parts[stage->ranks[worker]];
+        const size_t sent = stage->sent[worker];
+        const size_t both = iso_bytes_add(sent, stage->received[worker]);
+
+        bytes = iso_bytes_add(bytes, sent);
+        part->exchange_bytes = iso_bytes_add(part->exchange_bytes, sent);
+        if (both > part->buffer_bytes) {
+            part->buffer_bytes = both;
+        }
+    }
+    return bytes;
+}
+
+static iso_status_t describe_exchanges(iso_plan_t *plan, stage_t *stage)
+{
+    const iso_moves_t *moves = stage->moves;
+    size_t most = (size_t)plan->n_exchanges + (size_t)moves->count;
     iso_plan_exchange_t *list =
         iso_arena_array(plan->arena, most, sizeof *list);
 
@@ -241,74 +271,85 @@ static iso_status_t copy_exchanges(iso_plan_t *plan, const iso_local_t *local,
         list[i] = plan->exchanges[i];
     }
     plan->exchanges = list;
-    for (int i = 0; i < local->n_exchanges; i++) {
-        const iso_exchange_t *exchange = &local->exchanges[i];
+    for (int i = 0; i < moves->count; i++) {
+        const iso_exchange_t *exchange = &moves->exchanges[i];
         const char *value = iso_arena_text(plan->arena, exchange->value);
 
         if (value == NULL) {
             return ISO_NOMEM;
         }
-        list[plan->n_exchanges++] = (iso_plan_exchange_t){
-            stage, exchange->kind, value, iso_exchange_bytes(exchange)};
+        list[plan->n_exchanges++] =
+            (iso_plan_exchange_t){stage->number, exchange->kind, value,
+                                  count_exchange(plan, exchange, stage)};
+        if (stage->machine != NULL) {
+            stage->exchange_s +=
+                iso_exchange_seconds(exchange, stage->machine, stage->ranks);
+        }
     }
     return ISO_OK;
 }
 
-static iso_status_t describe_worker(iso_plan_t *plan,
-                                    const iso_machine_t *machine,
-                                    const int *ranks, iso_plan_part_t *part)
+static iso_status_t describe_worker(iso_plan_t *plan, const stage_t *stage,
+                                    int worker)
 {
-    iso_plan_local_t mine;
+    iso_plan_part_t *part = &plan->parts[stage->ranks[worker]];
+    iso_local_t *local = NULL;
 
-    ISO_TRY(iso_plan_local_create(plan, plan->partition, part->rank, &mine));
-    iso_status_t status = describe_part(plan, mine.local, part);
+    ISO_TRY(iso_local_create_from(stage->moves, worker, &local));
+    iso_status_t status = describe_part(plan, local, part);
 
-    if (status == ISO_OK && part->worker == 0) {
-        status = copy_exchanges(plan, mine.local, part->stage);
+    if (status == ISO_OK && stage->machine != NULL) {
+        status = predict_part(plan, local, stage, part);
     }
-    if (status == ISO_OK && machine != NULL) {
-        status = predict_part(plan, mine.local, machine, ranks, part);
-    }
-    iso_plan_local_free(&mine);
+    iso_local_destroy(&local);
     return status;
 }
 
-/* ranks  [out]  room for those of the stage */
-static iso_status_t describe_stage(iso_plan_t *plan, int stage,
-                                   const iso_machine_t *machine, int *ranks)
+static iso_status_t describe_stage(iso_plan_t *plan, stage_t *stage)
 {
-    const int first = iso_plan_rank_of(plan, stage, 0);
-    const int n_workers = iso_plan_width(plan, stage);
+    const iso_partition_t *partition = plan->partition;
+    iso_moves_t *moves = NULL;
 
-    for (int worker = 0; worker < n_workers; worker++) {
-        ranks[worker] = first + worker;
-    }
-    for (int worker = 0; worker < n_workers; worker++) {
-        iso_plan_part_t *part = &plan->parts[ranks[worker]];
+    ISO_TRY(
+        iso_moves_create(iso_partition_stage(partition, stage->number)->graph,
+                         plan->cuts[stage->number], &moves));
+    stage->moves = moves;
+    begin_parts(plan, stage);
+    iso_status_t status = describe_exchanges(plan, stage);
 
-        part->rank = ranks[worker];
-        part->stage = stage;
-        part->worker = worker;
-        part->host = "";
-        ISO_TRY(describe_worker(plan, machine, ranks, part));
+    for (int i = 0; status == ISO_OK && i < stage->n_workers; i++) {
+        status = describe_worker(plan, stage, i);
     }
-    return ISO_OK;
+    iso_moves_destroy(&moves);
+    return status;
 }
+
+/* -- all of it -- */
 
 iso_status_t iso__plan_describe(iso_plan_t *plan, const iso_graph_t *graph,
                                 const iso_machine_t *machine)
 {
     size_t used = (size_t)plan->used;
     int *ranks = iso_arena_array(plan->arena, used, sizeof *ranks);
+    size_t *sent = iso_arena_array(plan->arena, used, sizeof *sent);
+    size_t *received = iso_arena_array(plan->arena, used, sizeof *received);
 
     plan->parts = iso_arena_array(plan->arena, used, sizeof *plan->parts);
-    if (ranks == NULL || plan->parts == NULL) {
+    if (ranks == NULL || sent == NULL || received == NULL ||
+        plan->parts == NULL) {
         return ISO_NOMEM;
     }
     ISO_TRY(copy_tied(plan));
     ISO_TRY(count_all_weights(plan, graph));
-    for (int stage = 0; stage < plan->n_stages; stage++) {
-        ISO_TRY(describe_stage(plan, stage, machine, ranks));
+    for (int i = 0; i < plan->n_stages; i++) {
+        stage_t stage = {.number = i,
+                         .n_workers = iso_plan_width(plan, i),
+                         .machine = machine,
+                         .ranks = ranks,
+                         .sent = sent,
+                         .received = received};
+
+        ISO_TRY(describe_stage(plan, &stage));
     }
     return ISO_OK;
 }

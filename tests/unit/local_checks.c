@@ -68,6 +68,28 @@ static void check_exchanges(const local_workers_t *workers)
     }
 }
 
+/* Graphs of workers that share what moves are those of workers on their own. */
+static void check_shared_moves(const local_workers_t *workers)
+{
+    iso_moves_t *moves = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(
+        iso_moves_create(workers->stage, workers->cut, &moves), ISO_OK);
+    for (int i = workers->count - 1; i >= 0; i--) {
+        const iso_local_t *own = workers->locals[i];
+        iso_local_t *local = NULL;
+
+        CU_ASSERT_EQUAL_FATAL(iso_local_create_from(moves, i, &local), ISO_OK);
+        CU_ASSERT_EQUAL(iso_graph_digest(local->graph),
+                        iso_graph_digest(own->graph));
+        CU_ASSERT_PTR_EQUAL(local->exchanges, moves->exchanges);
+        CU_ASSERT_EQUAL(local->n_exchanges, own->n_exchanges);
+        CU_ASSERT_EQUAL(local->n_weights, own->n_weights);
+        iso_local_destroy(&local);
+    }
+    iso_moves_destroy(&moves);
+}
+
 /* Each weight is a slab of one of the stage's; sorted; there for a reader. */
 static void check_weights(const iso_graph_t *stage, const iso_local_t *local)
 {
@@ -232,6 +254,7 @@ void local_check_all(const local_workers_t *workers,
                      const iso_weight_source_t *inputs)
 {
     check_exchanges(workers);
+    check_shared_moves(workers);
     for (int i = 0; i < workers->count; i++) {
         iso_memory_plan_t plan;
 

@@ -155,18 +155,28 @@ static void test_uncountable(void)
 {
     iso_exchange_t exchange = exchange_of(&on_0, &on_all);
     iso_machine_t *machine = NULL;
+    size_t sent[3];
+    size_t received[3];
     static const int ranks[] = {0, 1, 2};
 
     CU_ASSERT_EQUAL_FATAL(iso_machine_default(3, 0, 0, &machine), ISO_OK);
     exchange.shape =
         iso_shape_of(2, (const int64_t[]){INT64_C(1) << 40, INT64_C(1) << 40});
     CU_ASSERT_EQUAL(iso_exchange_sent_bytes(&exchange, 0), SIZE_MAX);
+    iso_exchange_count_bytes(&exchange, sent, received);
+    CU_ASSERT_EQUAL(sent[2], SIZE_MAX);
+    CU_ASSERT_EQUAL(received[2], SIZE_MAX);
     CU_ASSERT_EQUAL(iso_exchange_bytes(&exchange), SIZE_MAX);
     CU_ASSERT(isinf(iso_exchange_seconds(&exchange, machine, ranks)));
     /* One copy can be counted, four cannot. */
     exchange.shape = iso_shape_of(1, (const int64_t[]){INT64_C(1) << 61});
     CU_ASSERT_EQUAL(iso_exchange_sent_bytes(&exchange, 0), SIZE_MAX);
     CU_ASSERT_EQUAL(iso_exchange_sent_bytes(&exchange, 1), 0);
+    iso_exchange_count_bytes(&exchange, sent, received);
+    CU_ASSERT_EQUAL(sent[0], SIZE_MAX);
+    CU_ASSERT_EQUAL(sent[1], 0);
+    CU_ASSERT_EQUAL(received[0], 0);
+    CU_ASSERT_EQUAL(received[1], (size_t)1 << 63);
     iso_machine_destroy(&machine);
 }
 
@@ -304,11 +314,15 @@ static void random_sample(uint64_t *state, sample_t *sample)
 static void check_sample(const iso_exchange_t *exchange)
 {
     const size_t size = iso_dtype_bytes(exchange->dtype);
+    size_t sent_bytes[MOST_WORKERS];
+    size_t received_bytes[MOST_WORKERS];
     size_t all = 0;
 
+    iso_exchange_count_bytes(exchange, sent_bytes, received_bytes);
     for (int to = 0; to < exchange->n_workers; to++) {
         int64_t count = 0;
         size_t bytes = 0;
+        size_t received = 0;
         iso_box_t box;
 
         iso_layout_box(&exchange->to, &exchange->shape, to, &box);
@@ -316,10 +330,13 @@ static void check_sample(const iso_exchange_t *exchange)
             count += part_count(exchange, other, to);
             if (other != to) {
                 bytes += (size_t)part_count(exchange, to, other) * size;
+                received += (size_t)part_count(exchange, other, to) * size;
             }
         }
         CU_ASSERT_EQUAL(count, iso_box_count(&box));
         CU_ASSERT_EQUAL(iso_exchange_sent_bytes(exchange, to), bytes);
+        CU_ASSERT_EQUAL(sent_bytes[to], bytes);
+        CU_ASSERT_EQUAL(received_bytes[to], received);
         all += bytes;
     }
     CU_ASSERT_EQUAL(iso_exchange_bytes(exchange), all);

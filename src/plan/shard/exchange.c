@@ -53,20 +53,62 @@ void iso_exchange_part(const iso_exchange_t *exchange, int from, int to,
 /* -- bytes -- */
 
 /* Can the bytes of the whole value be counted? Then those of any part can. */
-static bool is_countable(const iso_exchange_t *exchange)
+static bool is_countable(const iso_exchange_t *exchange, int64_t count)
 {
-    const int64_t count = iso_shape_count(&exchange->shape);
     const size_t size = iso_dtype_bytes(exchange->dtype);
 
     return count >= 0 && (uint64_t)count <= SIZE_MAX / size;
 }
 
-static size_t part_bytes(const iso_exchange_t *exchange, int from, int to)
+static iso_range_t range_of_both(iso_range_t a, iso_range_t b)
 {
-    iso_box_t box;
+    return (iso_range_t){a.begin > b.begin ? a.begin : b.begin,
+                         a.end < b.end ? a.end : b.end};
+}
 
-    iso_exchange_part(exchange, from, to, &box);
-    return (size_t)iso_box_count(&box) * iso_dtype_bytes(exchange->dtype);
+/*
+ * Bytes for each index along the axes that the layouts split: sizes of parts
+ * come from the ranges alone, since a plan asks for very many of them. False
+ * when the bytes of the value cannot be counted.
+ */
+static bool find_row_bytes(const iso_exchange_t *exchange, size_t *row_out)
+{
+    const iso_layout_t *from = &exchange->from;
+    const iso_layout_t *to = &exchange->to;
+    int64_t count = iso_shape_count(&exchange->shape);
+
+    if (!is_countable(exchange, count)) {
+        return false;
+    }
+    if (count > 0 && from->kind == ISO_LAYOUT_SPLIT) {
+        count /= exchange->shape.dim[from->axis].size;
+    }
+    if (count > 0 && to->kind == ISO_LAYOUT_SPLIT &&
+        exchange->kind != ISO_EXCHANGE_HALO) {
+        count /= exchange->shape.dim[to->axis].size;
+    }
+    *row_out = (size_t)count * iso_dtype_bytes(exchange->dtype);
+    return true;
+}
+
+/* Indices of what a worker has, along the axis that is split if one is. */
+static int64_t length_in(const iso_layout_t *layout, int worker)
+{
+    if (layout->kind == ISO_LAYOUT_SPLIT) {
+        return iso_range_length(layout->ranges[worker]);
+    }
+    return layout->kind == ISO_LAYOUT_ALL || layout->worker == worker ? 1 : 0;
+}
+
+static size_t part_bytes(const iso_exchange_t *exchange, size_t row, int from,
+                         int to)
+{
+    if (exchange->kind == ISO_EXCHANGE_HALO) {
+        return row * (size_t)iso_range_length(range_of_both(
+                         exchange->from.ranges[from], exchange->to.ranges[to]));
+    }
+    return row * (size_t)length_in(&exchange->from, from) *
+           (size_t)length_in(&exchange->to, to);
 }
 
 static size_t add_bytes(size_t a, size_t b)
@@ -77,13 +119,14 @@ static size_t add_bytes(size_t a, size_t b)
 size_t iso_exchange_sent_bytes(const iso_exchange_t *exchange, int worker)
 {
     size_t bytes = 0;
+    size_t row = 0;
 
-    if (!is_countable(exchange)) {
+    if (!find_row_bytes(exchange, &row)) {
         return SIZE_MAX;
     }
     for (int to = 0; to < exchange->n_workers; to++) {
         if (to != worker) {
-            bytes = add_bytes(bytes, part_bytes(exchange, worker, to));
+            bytes = add_bytes(bytes, part_bytes(exchange, row, worker, to));
         }
     }
     return bytes;
@@ -97,6 +140,28 @@ size_t iso_exchange_bytes(const iso_exchange_t *exchange)
         bytes = add_bytes(bytes, iso_exchange_sent_bytes(exchange, worker));
     }
     return bytes;
+}
+
+void iso_exchange_count_bytes(const iso_exchange_t *exchange, size_t *sent_out,
+                              size_t *received_out)
+{
+    const int n = exchange->n_workers;
+    size_t row = 0;
+    const bool countable = find_row_bytes(exchange, &row);
+
+    for (int i = 0; i < n; i++) {
+        sent_out[i] = countable ? 0 : SIZE_MAX;
+        received_out[i] = sent_out[i];
+    }
+    for (int from = 0; countable && from < n; from++) {
+        for (int to = 0; to < n; to++) {
+            const size_t bytes =
+                to == from ? 0 : part_bytes(exchange, row, from, to);
+
+            sent_out[from] = add_bytes(sent_out[from], bytes);
+            received_out[to] = add_bytes(received_out[to], bytes);
+        }
+    }
 }
 
 /* -- seconds -- */
@@ -148,13 +213,7 @@ static double bytes_between(const pricing_t *pricing, int from, int to)
     if (has->axis != gets->axis) {
         return bytes_in(pricing, has, from) * share_of(exchange, gets, to);
     }
-    both = has->ranges[from];
-    if (gets->ranges[to].begin > both.begin) {
-        both.begin = gets->ranges[to].begin;
-    }
-    if (gets->ranges[to].end < both.end) {
-        both.end = gets->ranges[to].end;
-    }
+    both = range_of_both(has->ranges[from], gets->ranges[to]);
     /* A part that is there comes from an axis that has a length. */
     return iso_range_length(both) == 0
                ? 0.0
@@ -302,14 +361,14 @@ static double pairs_seconds(const pricing_t *pricing)
 double iso_exchange_seconds(const iso_exchange_t *exchange,
                             const iso_machine_t *machine, const int *ranks)
 {
-    const pricing_t pricing = {.exchange = exchange,
-                               .machine = machine,
-                               .ranks = ranks,
-                               .bytes =
-                                   (double)iso_shape_count(&exchange->shape) *
-                                   (double)iso_dtype_bytes(exchange->dtype)};
+    const int64_t count = iso_shape_count(&exchange->shape);
+    const pricing_t pricing = {
+        .exchange = exchange,
+        .machine = machine,
+        .ranks = ranks,
+        .bytes = (double)count * (double)iso_dtype_bytes(exchange->dtype)};
 
-    if (!is_countable(exchange)) {
+    if (!is_countable(exchange, count)) {
         return HUGE_VAL;
     }
     switch (exchange->kind) {

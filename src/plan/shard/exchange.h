@@ -46,6 +46,10 @@ void iso_exchange_part(const iso_exchange_t *exchange, int from, int to,
 size_t iso_exchange_sent_bytes(const iso_exchange_t *exchange, int worker);
 /* Over all workers. */
 size_t iso_exchange_bytes(const iso_exchange_t *exchange);
+/* Of every worker: what it sends to others, and what it gets from them.
+ * sent_out, received_out  [out]  (n_workers), SIZE_MAX as above */
+void iso_exchange_count_bytes(const iso_exchange_t *exchange, size_t *sent_out,
+                              size_t *received_out);
 
 /*
  * Predicted seconds: messages of the algorithm used, one latency each, on the

@@ -56,8 +56,8 @@ static iso_status_t lower_whole(iso__lowering_t *lowering, iso_node_id_t id)
     iso_node_id_t added = ISO_NO_NODE;
 
     for (int i = 0; i < node->n_inputs; i++) {
-        ISO_TRY(iso__value_whole(lowering, node->inputs[i], &layout,
-                                 &lowering->operands[i]));
+        ISO_TRY(
+            iso__value_whole(lowering, id, i, &layout, &lowering->operands[i]));
     }
     if (iso__layout_has(&layout, lowering->worker)) {
         ISO_TRY(iso_cut_add_whole(lowering->stage, id, lowering->local->graph,
@@ -66,49 +66,26 @@ static iso_status_t lower_whole(iso__lowering_t *lowering, iso_node_id_t id)
     return iso__value_begin(lowering, id, &layout, added);
 }
 
-/* The slabs of an operand that all pieces need; own_out: this worker's. */
-static iso_status_t need_slabs(iso__lowering_t *lowering, iso_node_id_t id,
-                               int operand, iso_slab_t *own_out)
-{
-    const iso_node_cut_t *cut = &lowering->cut->nodes[id];
-    iso_layout_t layout;
-    iso__need_t need;
-
-    iso__need_begin(&need, lowering);
-    for (int worker = 0; worker < lowering->n_workers; worker++) {
-        iso_slab_t slab;
-
-        if (iso_range_length(cut->ranges[worker]) == 0) {
-            continue;
-        }
-        ISO_TRY(iso_cut_operand(lowering->stage, id, cut->axis,
-                                cut->ranges[worker], operand, &slab));
-        iso__need_add(&need, worker, &slab);
-        *own_out = worker == lowering->worker ? slab : *own_out;
-    }
-    layout = iso__need_end(&need);
-    return iso__value_need(lowering,
-                           iso_graph_node(lowering->stage, id)->inputs[operand],
-                           &layout);
-}
-
 static iso_status_t lower_split_operand(iso__lowering_t *lowering,
                                         iso_node_id_t id, int operand)
 {
-    const iso_range_t own = lowering->cut->nodes[id].ranges[lowering->worker];
+    const iso_node_cut_t *cut = &lowering->cut->nodes[id];
+    const iso_range_t own = cut->ranges[lowering->worker];
     const iso_node_id_t input =
         iso_graph_node(lowering->stage, id)->inputs[operand];
-    iso_slab_t slab = {.axis = ISO_AXIS_WHOLE};
+    iso_slab_t slab;
     iso_box_t box;
 
     lowering->operands[operand] = ISO_NO_NODE;
     if (input == ISO_NO_NODE) {
         return ISO_OK;
     }
-    ISO_TRY(need_slabs(lowering, id, operand, &slab));
+    ISO_TRY(iso__value_need(lowering, id, operand));
     if (iso_range_length(own) == 0) {
         return ISO_OK;
     }
+    ISO_TRY(
+        iso_cut_operand(lowering->stage, id, cut->axis, own, operand, &slab));
     box = iso__box_slab(&iso_graph_node(lowering->stage, input)->shape, &slab);
     return iso__value_piece(lowering, input, &box,
                             &lowering->operands[operand]);
@@ -156,25 +133,16 @@ static iso_status_t lower_node(iso__lowering_t *lowering, iso_node_id_t id)
 
 /* -- outputs -- */
 
-static bool stays(const iso__lowering_t *lowering, int index)
-{
-    const iso_output_t *output = iso_graph_output(lowering->stage, index);
-    const iso_op_t op = iso_graph_node(lowering->stage, output->node)->op;
-
-    return lowering->cut->keep_outputs[index] && op != ISO_OP_PARAM &&
-           op != ISO_OP_CONSTANT;
-}
-
 static iso_status_t lower_output(iso__lowering_t *lowering, int index)
 {
     static const iso_layout_t one = {.kind = ISO_LAYOUT_ONE};
     const iso_output_t *output = iso_graph_output(lowering->stage, index);
     iso_node_id_t part = ISO_NO_NODE;
 
-    if (stays(lowering, index)) {
+    if (iso__output_stays(lowering->stage, lowering->cut, index)) {
         part = lowering->values[output->node].home;
     } else {
-        ISO_TRY(iso__value_whole(lowering, output->node, &one, &part));
+        ISO_TRY(iso__value_whole(lowering, ISO_NO_NODE, index, &one, &part));
     }
     return part == ISO_NO_NODE ? ISO_OK
                                : iso_graph_add_output(lowering->local->graph,
@@ -188,7 +156,6 @@ static iso_status_t lower_stage(iso__lowering_t *lowering)
          id++) {
         ISO_TRY(lower_node(lowering, id));
     }
-    /* At the end: a version that a reader needed may serve. */
     for (int i = 0; i < iso_graph_output_count(lowering->stage); i++) {
         ISO_TRY(lower_output(lowering, i));
     }
@@ -252,10 +219,7 @@ static iso_status_t begin_lowering(iso__lowering_t *lowering)
     lowering->values = iso_alloc_zeroed(n_nodes, sizeof *lowering->values);
     lowering->operands = iso_alloc_zeroed((size_t)most_inputs(lowering->stage),
                                           sizeof *lowering->operands);
-    lowering->ranges =
-        iso_alloc_zeroed((size_t)lowering->n_workers, sizeof *lowering->ranges);
-    if (lowering->values == NULL || lowering->operands == NULL ||
-        lowering->ranges == NULL) {
+    if (lowering->values == NULL || lowering->operands == NULL) {
         return ISO_NOMEM;
     }
     for (size_t i = 0; i < n_nodes; i++) {
@@ -274,7 +238,6 @@ static int compare_weights(const void *a, const void *b)
 static iso_status_t finish_lowering(iso__lowering_t *lowering)
 {
     iso_local_t *local = lowering->local;
-    const iso__list_t *exchanges = &lowering->exchanges;
     const iso__list_t *weights = &lowering->weights;
     const iso__list_t *origins = &lowering->origins;
 
@@ -282,38 +245,32 @@ static iso_status_t finish_lowering(iso__lowering_t *lowering)
         qsort(weights->items, (size_t)weights->count, sizeof *local->weights,
               compare_weights);
     }
-    local->n_exchanges = exchanges->count;
+    local->n_exchanges = lowering->moves->count;
+    local->exchanges = lowering->moves->exchanges;
     local->n_weights = weights->count;
-    local->exchanges =
-        iso_arena_copy(local->arena, exchanges->items,
-                       (size_t)exchanges->count * sizeof *local->exchanges);
     local->weights =
         iso_arena_copy(local->arena, weights->items,
                        (size_t)weights->count * sizeof *local->weights);
     local->origins =
         iso_arena_copy(local->arena, origins->items,
                        (size_t)origins->count * sizeof *local->origins);
-    return local->exchanges == NULL || local->weights == NULL ||
-                   local->origins == NULL
-               ? ISO_NOMEM
-               : ISO_OK;
+    return local->weights == NULL || local->origins == NULL ? ISO_NOMEM
+                                                            : ISO_OK;
 }
 
 static void free_lowering(iso__lowering_t *lowering)
 {
     iso_free(lowering->values);
     iso_free(lowering->operands);
-    iso_free(lowering->ranges);
-    iso_free(lowering->exchanges.items);
     iso_free(lowering->weights.items);
     iso_free(lowering->origins.items);
 }
 
-static iso_status_t fill_local(const iso_graph_t *stage,
-                               const iso_stage_cut_t *cut, iso_local_t *local)
+static iso_status_t fill_local(const iso_moves_t *moves, iso_local_t *local)
 {
-    iso__lowering_t lowering = {.stage = stage,
-                                .cut = cut,
+    iso__lowering_t lowering = {.stage = moves->stage,
+                                .cut = moves->cut,
+                                .moves = moves,
                                 .local = local,
                                 .worker = local->worker,
                                 .n_workers = local->n_workers};
@@ -333,26 +290,43 @@ static iso_status_t fill_local(const iso_graph_t *stage,
     return status;
 }
 
-iso_status_t iso_local_create(const iso_graph_t *stage,
-                              const iso_stage_cut_t *cut, int worker,
-                              iso_local_t **local_out)
+iso_status_t iso_local_create_from(const iso_moves_t *moves, int worker,
+                                   iso_local_t **local_out)
 {
     iso_local_t *local = iso_alloc_zeroed(1, sizeof *local);
     iso_status_t status;
 
-    ISO_ASSERT(worker >= 0 && worker < cut->n_workers);
+    ISO_ASSERT(worker >= 0 && worker < moves->cut->n_workers);
     *local_out = NULL;
     if (local == NULL) {
         return ISO_NOMEM;
     }
     local->worker = worker;
-    local->n_workers = cut->n_workers;
-    status = fill_local(stage, cut, local);
+    local->n_workers = moves->cut->n_workers;
+    status = fill_local(moves, local);
     if (status != ISO_OK) {
         iso_local_destroy(&local);
     }
     *local_out = local;
     return status;
+}
+
+iso_status_t iso_local_create(const iso_graph_t *stage,
+                              const iso_stage_cut_t *cut, int worker,
+                              iso_local_t **local_out)
+{
+    iso_moves_t *moves = NULL;
+    iso_status_t status;
+
+    *local_out = NULL;
+    ISO_TRY(iso_moves_create(stage, cut, &moves));
+    status = iso_local_create_from(moves, worker, local_out);
+    if (status != ISO_OK) {
+        iso_moves_destroy(&moves);
+        return status;
+    }
+    (*local_out)->moves = moves;
+    return ISO_OK;
 }
 
 void iso_local_destroy(iso_local_t **local)
@@ -364,6 +338,7 @@ void iso_local_destroy(iso_local_t **local)
     }
     iso_graph_destroy(&dead->graph);
     iso_arena_destroy(&dead->arena);
+    iso_moves_destroy(&dead->moves);
     iso_free(dead);
     *local = NULL;
 }

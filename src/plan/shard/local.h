@@ -11,6 +11,11 @@
  *
  *     iso_local_create(stage->graph, cut, worker, &local);
  *     run local->graph; at an exchange node: all workers, the exchange
+ *
+ * Who wants the graphs of many workers decides what moves once:
+ *
+ *     iso_moves_create(stage->graph, cut, &moves);
+ *     iso_local_create_from(moves, worker, &local);  // for each
  */
 #ifndef ISO_LOCAL_H
 #define ISO_LOCAL_H
@@ -18,6 +23,16 @@
 #include "plan/shard/cut.h"
 #include "plan/shard/exchange.h"
 #include "plan/shard/stage_cut.h"
+
+/* Which values move between the workers of a stage, and when. */
+typedef struct iso_moves {
+    iso_arena_t *arena; /* of the lists */
+    const iso_graph_t *stage;
+    const iso_stage_cut_t *cut;
+    int count;
+    iso_exchange_t *exchanges; /* (count) in the order they happen */
+    struct iso__move *list;    /* (count) for whom each of them is */
+} iso_moves_t;
 
 /* The part of a weight that a param node of the local graph is. */
 typedef struct iso_weight_part {
@@ -34,12 +49,13 @@ typedef struct iso_origin {
 } iso_origin_t;
 
 typedef struct iso_local {
+    iso_moves_t *moves; /* its own; NULL: the caller's */
     iso_arena_t *arena; /* of the lists; the graph is its own */
     iso_graph_t *graph;
     int worker;
     int n_workers;
     int n_exchanges;
-    iso_exchange_t *exchanges; /* (n_exchanges) in the order they happen */
+    iso_exchange_t *exchanges; /* (n_exchanges) those of the moves */
     int n_weights;
     iso_weight_part_t *weights; /* (n_weights) sorted by node */
     iso_origin_t *origins;      /* (nodes of graph) */
@@ -55,6 +71,16 @@ typedef struct iso_local {
 iso_status_t iso_local_create(const iso_graph_t *stage,
                               const iso_stage_cut_t *cut, int worker,
                               iso_local_t **local_out);
+
+/* stage and cut as above, borrowed while moves lives. */
+iso_status_t iso_moves_create(const iso_graph_t *stage,
+                              const iso_stage_cut_t *cut,
+                              iso_moves_t **moves_out);
+void iso_moves_destroy(iso_moves_t **moves);
+
+/* As iso_local_create; moves is borrowed while local lives. */
+iso_status_t iso_local_create_from(const iso_moves_t *moves, int worker,
+                                   iso_local_t **local_out);
 void iso_local_destroy(iso_local_t **local);
 
 #endif

@@ -1,8 +1,7 @@
-/* Values on their way: in which layouts they are, and this worker's parts. */
+/* Values on their way: a worker's parts of them. */
 #include "isotome/error.h"
 
 #include "base/arena.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "plan/shard/local_impl.h"
 
@@ -71,7 +70,7 @@ static bool box_equal(const iso_box_t *a, const iso_box_t *b)
 }
 
 /* Nothing is a part of anything. */
-static bool box_contains(const iso_box_t *box, const iso_box_t *part)
+bool iso__box_contains(const iso_box_t *box, const iso_box_t *part)
 {
     bool contains = box->rank == part->rank;
 
@@ -98,63 +97,27 @@ bool iso__layout_has(const iso_layout_t *layout, int worker)
     return false;
 }
 
-/* -- needs -- */
+/* -- readers -- */
 
-void iso__need_begin(iso__need_t *need, iso__lowering_t *lowering)
+iso_node_id_t iso__operand_of(const iso_graph_t *stage, iso_node_id_t reader,
+                              int operand)
 {
-    *need = (iso__need_t){.ranges = lowering->ranges,
-                          .n_workers = lowering->n_workers,
-                          .axis = ISO_AXIS_WHOLE};
-    memset(need->ranges, 0, (size_t)need->n_workers * sizeof *need->ranges);
+    return reader == ISO_NO_NODE
+               ? iso_graph_output(stage, operand)->node
+               : iso_graph_node(stage, reader)->inputs[operand];
 }
 
-void iso__need_add(iso__need_t *need, int worker, const iso_slab_t *slab)
+bool iso__output_stays(const iso_graph_t *stage, const iso_stage_cut_t *cut,
+                       int output)
 {
-    iso_range_t *range = &need->ranges[worker];
+    const iso_node_id_t id = iso_graph_output(stage, output)->node;
+    const iso_op_t op = iso_graph_node(stage, id)->op;
 
-    ISO_ASSERT(need->n_slabs == 0 || need->axis == slab->axis);
-    need->n_slabs++;
-    need->axis = slab->axis;
-    if (iso_range_length(*range) == 0) {
-        *range = slab->range;
-    } else if (iso_range_length(slab->range) > 0) {
-        range->begin =
-            slab->range.begin < range->begin ? slab->range.begin : range->begin;
-        range->end =
-            slab->range.end > range->end ? slab->range.end : range->end;
-    }
+    return cut->keep_outputs[output] && op != ISO_OP_PARAM &&
+           op != ISO_OP_CONSTANT;
 }
 
-iso_layout_t iso__need_end(const iso__need_t *need)
-{
-    if (need->axis == ISO_AXIS_WHOLE) {
-        return (iso_layout_t){.kind = ISO_LAYOUT_ALL};
-    }
-    return (iso_layout_t){
-        .kind = ISO_LAYOUT_SPLIT, .axis = need->axis, .ranges = need->ranges};
-}
-
-/* -- versions -- */
-
-static iso_status_t add_version(iso__lowering_t *lowering, iso_node_id_t id,
-                                const iso_layout_t *layout)
-{
-    iso__value_t *value = &lowering->values[id];
-    iso__version_t *version =
-        iso_arena_alloc(lowering->local->arena, sizeof *version);
-
-    if (version == NULL) {
-        return ISO_NOMEM;
-    }
-    version->layout = *layout;
-    if (value->last == NULL) {
-        value->versions = version;
-    } else {
-        value->last->next = version;
-    }
-    value->last = version;
-    return ISO_OK;
-}
+/* -- pieces that arrive -- */
 
 iso_status_t iso__value_add_piece(iso__lowering_t *lowering, iso_node_id_t id,
                                   const iso_box_t *box, iso_node_id_t node)
@@ -177,7 +140,6 @@ iso_status_t iso__value_begin(iso__lowering_t *lowering, iso_node_id_t id,
     const iso_node_t *whole = iso_graph_node(lowering->stage, id);
     iso_box_t box;
 
-    ISO_TRY(add_version(lowering, id, layout));
     lowering->values[id].home = node;
     if (node == ISO_NO_NODE) {
         return ISO_OK;
@@ -187,123 +149,59 @@ iso_status_t iso__value_begin(iso__lowering_t *lowering, iso_node_id_t id,
     return iso__value_add_piece(lowering, id, &box, node);
 }
 
-static bool version_has(const iso__lowering_t *lowering,
-                        const iso_shape_t *shape, const iso_layout_t *version,
-                        const iso_layout_t *need)
+/* The next exchange, if it is for this operand. */
+iso_status_t iso__value_need(iso__lowering_t *lowering, iso_node_id_t reader,
+                             int operand)
 {
-    bool has = true;
-
-    for (int worker = 0; has && worker < lowering->n_workers; worker++) {
-        iso_box_t box;
-        iso_box_t part;
-
-        iso_layout_box(version, shape, worker, &box);
-        iso_layout_box(need, shape, worker, &part);
-        has = box_contains(&box, &part);
-    }
-    return has;
-}
-
-/* The ranges of a need are in the lowering's room; those of an exchange stay.
- */
-static iso_status_t keep_layout(const iso__lowering_t *lowering,
-                                const iso_layout_t *layout,
-                                iso_layout_t *kept_out)
-{
-    *kept_out = *layout;
-    if (layout->kind == ISO_LAYOUT_SPLIT) {
-        kept_out->ranges = iso_arena_copy(
-            lowering->local->arena, layout->ranges,
-            (size_t)lowering->n_workers * sizeof *layout->ranges);
-        return kept_out->ranges == NULL ? ISO_NOMEM : ISO_OK;
-    }
-    return ISO_OK;
-}
-
-iso_status_t iso__value_need(iso__lowering_t *lowering, iso_node_id_t id,
-                             const iso_layout_t *need)
-{
-    const iso_node_t *node = iso_graph_node(lowering->stage, id);
-    const iso__value_t *value = &lowering->values[id];
-    iso__move_t move = {.id = id};
+    const iso__move_t *move = &lowering->moves->list[lowering->n_moved];
     iso_node_id_t added;
     iso_box_t box;
 
-    if (node->op == ISO_OP_PARAM || node->op == ISO_OP_CONSTANT) {
+    if (lowering->n_moved == lowering->moves->count || move->reader != reader ||
+        move->operand != operand) {
         return ISO_OK;
     }
-    for (const iso__version_t *v = value->versions; v != NULL; v = v->next) {
-        if (version_has(lowering, &node->shape, &v->layout, need)) {
-            return ISO_OK;
-        }
-    }
-    if (value->versions == NULL) {
-        return iso_fail(ISO_INTERNAL, "'%s' is read before it is computed",
-                        node->name);
-    }
-    move.from = value->versions->layout;
-    move.operand = value->home;
-    ISO_TRY(keep_layout(lowering, need, &move.to));
-    ISO_TRY(iso__add_exchange(lowering, &move, &box, &added));
-    ISO_TRY(iso__note_origin(lowering, id, &box));
-    ISO_TRY(add_version(lowering, id, &move.to));
+    ISO_TRY(iso__add_exchange(lowering, lowering->values[move->id].home, &box,
+                              &added));
+    ISO_TRY(iso__note_origin(lowering, move->id, &box));
     return iso_box_count(&box) == 0
                ? ISO_OK
-               : iso__value_add_piece(lowering, id, &box, added);
+               : iso__value_add_piece(lowering, move->id, &box, added);
 }
 
 /* -- the exchange itself -- */
 
-/* Node of an exchange whose part for this worker has this box. */
-static iso_status_t add_exchange_node(iso__lowering_t *lowering,
-                                      const iso__move_t *move, int64_t number,
-                                      const iso_box_t *box,
-                                      iso_node_id_t *node_out)
+iso_status_t iso__add_exchange(iso__lowering_t *lowering, iso_node_id_t operand,
+                               iso_box_t *box_out, iso_node_id_t *node_out)
 {
-    const iso_node_t *node = iso_graph_node(lowering->stage, move->id);
-    const iso_shape_t shape = iso__box_shape(box);
+    const int64_t number = lowering->n_moved++;
+    const iso_exchange_t *exchange = &lowering->moves->exchanges[number];
+    iso_shape_t shape;
+    iso_node_spec_t spec = {.op = ISO_OP_EXCHANGE,
+                            .n_inputs = operand != ISO_NO_NODE,
+                            .inputs = &operand};
+    const char *text = iso_arena_format(lowering->local->arena, "%s>%lld",
+                                        exchange->value, (long long)number);
+
+    iso_layout_box(&exchange->to, &exchange->shape, lowering->worker, box_out);
+    shape = iso__box_shape(box_out);
+
     const iso_attr_t attrs[] = {
         {"number", ISO_ATTR_INTS, 1, {.ints = &number}},
-        {"dtype", ISO_ATTR_TEXT, 1, {.text = iso_dtype_string(node->dtype)}},
+        {"dtype",
+         ISO_ATTR_TEXT,
+         1,
+         {.text = iso_dtype_string(exchange->dtype)}},
         {"shape", ISO_ATTR_DIMS, shape.rank, {.dims = shape.dim}},
     };
-    iso_node_spec_t spec = {.op = ISO_OP_EXCHANGE,
-                            .n_inputs = move->operand != ISO_NO_NODE,
-                            .inputs = &move->operand,
-                            .n_attrs = sizeof attrs / sizeof attrs[0],
-                            .attrs = attrs};
-    const char *text = iso_arena_format(lowering->local->arena, "%s>%lld",
-                                        node->name, (long long)number);
 
+    spec.n_attrs = sizeof attrs / sizeof attrs[0];
+    spec.attrs = attrs;
     spec.name = text == NULL ? NULL : iso__unique_name(lowering, text);
     if (spec.name == NULL) {
         return ISO_NOMEM;
     }
     return iso_graph_add(lowering->local->graph, &spec, node_out);
-}
-
-iso_status_t iso__add_exchange(iso__lowering_t *lowering,
-                               const iso__move_t *move, iso_box_t *box_out,
-                               iso_node_id_t *node_out)
-{
-    const iso_node_t *node = iso_graph_node(lowering->stage, move->id);
-    const int number = lowering->exchanges.count;
-    iso_exchange_t *exchange =
-        iso__list_add(&lowering->exchanges, sizeof *exchange);
-
-    if (exchange == NULL) {
-        return ISO_NOMEM;
-    }
-    *exchange =
-        (iso_exchange_t){.kind = iso_exchange_kind_of(&move->from, &move->to),
-                         .value = node->name,
-                         .dtype = node->dtype,
-                         .shape = node->shape,
-                         .n_workers = lowering->n_workers,
-                         .from = move->from,
-                         .to = move->to};
-    iso_layout_box(&move->to, &node->shape, lowering->worker, box_out);
-    return add_exchange_node(lowering, move, number, box_out, node_out);
 }
 
 /* -- pieces -- */
@@ -352,7 +250,7 @@ static iso_status_t make_piece(iso__lowering_t *lowering, iso_node_id_t id,
     }
     for (const iso__piece_t *piece = lowering->values[id].pieces; piece != NULL;
          piece = piece->next) {
-        if (box_contains(&piece->box, box)) {
+        if (iso__box_contains(&piece->box, box)) {
             return add_slice(lowering, id, piece, box, node_out);
         }
     }
@@ -376,17 +274,18 @@ iso_status_t iso__value_piece(iso__lowering_t *lowering, iso_node_id_t id,
     return iso__value_add_piece(lowering, id, box, *node_out);
 }
 
-iso_status_t iso__value_whole(iso__lowering_t *lowering, iso_node_id_t id,
-                              const iso_layout_t *layout,
+iso_status_t iso__value_whole(iso__lowering_t *lowering, iso_node_id_t reader,
+                              int operand, const iso_layout_t *layout,
                               iso_node_id_t *node_out)
 {
+    const iso_node_id_t id = iso__operand_of(lowering->stage, reader, operand);
     iso_box_t whole;
 
     *node_out = ISO_NO_NODE;
     if (id == ISO_NO_NODE) {
         return ISO_OK;
     }
-    ISO_TRY(iso__value_need(lowering, id, layout));
+    ISO_TRY(iso__value_need(lowering, reader, operand));
     if (!iso__layout_has(layout, lowering->worker)) {
         return ISO_OK;
     }
