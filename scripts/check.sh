@@ -26,14 +26,14 @@ for header in $(printf '%s\n' "${sources[@]}" | grep -E '^(include|src)/.*\.h$')
         note "$header needs other headers"
 done
 
-# MPI is called in src/par, src/exec and src/tools only.
+# MPI is called in src/par, src/exec, src/lab and src/tools only.
 if grep -nE '(^|[^A-Za-z0-9_])MPI_[A-Z][a-z_]+[ ]*\(' -r src --include='*.[ch]' |
-    grep -vE '^src/(par|exec|tools)/'; then
-    note "MPI call outside src/par, src/exec and src/tools"
+    grep -vE '^src/(par|exec|lab|tools)/'; then
+    note "MPI call outside src/par, src/exec, src/lab and src/tools"
 fi
 
 # A layer includes only itself and those before it.
-layers=(base tensor graph io kernel model plan device par exec tools)
+layers=(base tensor graph io kernel model plan device par exec lab tools)
 before=
 for layer in "${layers[@]}"; do
     before="$before|$layer"
@@ -42,7 +42,7 @@ for layer in "${layers[@]}"; do
         note "src/$layer includes a later layer"
     fi
 done
-if grep -rnE '#include "(kernel/cpu|device|model|io|par|exec)/|blis|hdf5|mpi\.h' \
+if grep -rnE '#include "(kernel/cpu|device|model|io|par|exec|lab)/|blis|hdf5|mpi\.h' \
     src/plan src/kernel/ref --include='*.[ch]' | grep '#include'; then
     note "planning and the definition link no MPI, BLIS or HDF5"
 fi

@@ -4,6 +4,7 @@
  * that each is measured (isotome-calibrate(1)) and can be explained.
  *
  *     conv-1x1           one product for each input channel
+ *     conv-1x1-short     fewer than 128 of them in all
  *     conv-3x3           2 to 9 of them
  *     conv-large-kernel  more than 9
  *     conv-few-channels  fewer than 32 input channels, ungrouped, any kernel
@@ -32,6 +33,7 @@ typedef enum iso_rate_unit {
 /* X(NAME, text, unit) */
 #define ISO_RATE_MAP(X)                              \
     X(CONV_1X1, "conv-1x1", FLOPS)                   \
+    X(CONV_1X1_SHORT, "conv-1x1-short", FLOPS)       \
     X(CONV_3X3, "conv-3x3", FLOPS)                   \
     X(CONV_LARGE_KERNEL, "conv-large-kernel", FLOPS) \
     X(CONV_FEW_CHANNELS, "conv-few-channels", FLOPS) \

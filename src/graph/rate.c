@@ -8,6 +8,7 @@
 /* Where a class ends; below and at these speeds change most. */
 enum {
     FEW_CHANNELS = 32,       /* a conv of fewer does not fill its blocks */
+    SHORT_CHANNELS = 128,    /* in a 1x1 of fewer, packing shows */
     DEPTHWISE_CHANNELS = 4,  /* nor a group of fewer a vector */
     SMALL_KERNEL_TAPS = 9,   /* 3 x 3 */
     SKINNY = 16,             /* rows or columns of a tile of the result */
@@ -64,7 +65,8 @@ static iso_rate_class_t class_of_conv(const iso_node_t *node,
         return ISO_RATE_CONV_FEW_CHANNELS;
     }
     if (taps == 1) {
-        return ISO_RATE_CONV_1X1;
+        return in < SHORT_CHANNELS ? ISO_RATE_CONV_1X1_SHORT
+                                   : ISO_RATE_CONV_1X1;
     }
     return taps <= SMALL_KERNEL_TAPS ? ISO_RATE_CONV_3X3
                                      : ISO_RATE_CONV_LARGE_KERNEL;

@@ -38,6 +38,7 @@ static const double default_copy_share = 0.5;
  */
 static const double default_shares[] = {
     [ISO_RATE_CONV_1X1] = 0.6,
+    [ISO_RATE_CONV_1X1_SHORT] = 0.6,
     [ISO_RATE_CONV_3X3] = 0.6,
     [ISO_RATE_CONV_LARGE_KERNEL] = 0.6,
     [ISO_RATE_CONV_FEW_CHANNELS] = 0.6,

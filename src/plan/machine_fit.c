@@ -1,9 +1,12 @@
 #include "plan/machine_fit.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A determinant below this share of its terms is rounding alone. */
 static const double near_singular = 1e-12;
@@ -77,4 +80,103 @@ bool iso_link_fit(const size_t *bytes, const double *seconds, int count,
     *link_out = (iso_link_t){latency_s, 1.0 / s_per_byte};
     return isfinite(latency_s) && s_per_byte > 0.0 &&
            isfinite(link_out->bytes_per_s);
+}
+
+/* -- ranks that are alike -- */
+
+/* Times that a figure's spread may lie between equal ranks; and the spread of
+ * figures that have none of their own. */
+static const double spreads_apart = 2.0;
+static const double usual_spread = 0.15;
+
+/* A figure of the ranks of one host: the median for all of them when they
+ * differ by noise. values [in] (count) as they are, sorted here; false when
+ * they truly differ. */
+static bool level_values(double *values, int count, double spread,
+                         double *median_out)
+{
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    *median_out = values[count / 2];
+    return values[count - 1] - values[0] <=
+           spreads_apart * spread * *median_out;
+}
+
+/* The ranks of one host and room for one figure of each. */
+typedef struct host_ranks {
+    iso_machine_rank_t **ranks; /* (count) */
+    double *values;             /* (count) */
+    int count;
+} host_ranks_t;
+
+static void level_rate(const host_ranks_t *host, int rate_class)
+{
+    double spread = 0.0;
+    double median = 0.0;
+
+    for (int i = 0; i < host->count; i++) {
+        host->values[i] = host->ranks[i]->rates[rate_class].per_s;
+        spread = fmax(spread, host->ranks[i]->rates[rate_class].spread);
+    }
+    if (level_values(host->values, host->count, spread, &median)) {
+        for (int i = 0; i < host->count; i++) {
+            host->ranks[i]->rates[rate_class].per_s = median;
+        }
+    }
+}
+
+/* A figure that has no spread, by its place in a rank. */
+static void level_figure(const host_ranks_t *host, size_t offset)
+{
+    double median = 0.0;
+
+    for (int i = 0; i < host->count; i++) {
+        host->values[i] =
+            *(const double *)((const char *)host->ranks[i] + offset);
+    }
+    if (level_values(host->values, host->count, usual_spread, &median)) {
+        for (int i = 0; i < host->count; i++) {
+            *(double *)((char *)host->ranks[i] + offset) = median;
+        }
+    }
+}
+
+static void level_host(const host_ranks_t *host)
+{
+    for (int i = 0; i < ISO_RATE_CLASS_COUNT; i++) {
+        level_rate(host, i);
+    }
+    level_figure(host, offsetof(iso_machine_rank_t, memory_bytes_per_s));
+    level_figure(host, offsetof(iso_machine_rank_t, copy_bytes_per_s));
+    for (int i = 0; i < host->count; i++) {
+        host->ranks[i]->flops_per_s =
+            host->ranks[i]->rates[ISO_RATE_MATMUL_LARGE].per_s;
+    }
+}
+
+iso_status_t iso_machine_ranks_level(iso_machine_rank_t *ranks, int count)
+{
+    host_ranks_t host = {
+        .ranks = iso_alloc_zeroed((size_t)count, sizeof(iso_machine_rank_t *)),
+        .values = iso_alloc_zeroed((size_t)count, sizeof(double)),
+    };
+    iso_status_t status =
+        host.ranks == NULL || host.values == NULL ? ISO_NOMEM : ISO_OK;
+
+    for (int first = 0; status == ISO_OK && first < count; first++) {
+        bool seen = false;
+
+        host.count = 0;
+        for (int i = 0; i < count; i++) {
+            if (strcmp(ranks[i].host, ranks[first].host) == 0) {
+                seen = seen || i < first;
+                host.ranks[host.count++] = &ranks[i];
+            }
+        }
+        if (!seen) {
+            level_host(&host);
+        }
+    }
+    iso_free(host.ranks);
+    iso_free(host.values);
+    return status;
 }

@@ -31,4 +31,14 @@ iso_timing_t iso_timing_of(double *seconds, int count);
 bool iso_link_fit(const size_t *bytes, const double *seconds, int count,
                   iso_link_t *link_out);
 
+/*
+ * Ranks of one host that seem to differ by no more than the measurements of
+ * each do are alike: they get the median of their figures. So equal ranks get
+ * equal pieces, whatever noise there was.
+ *
+ * ranks  [in, out]  (count) with host set
+ * Errors: ISO_NOMEM.
+ */
+iso_status_t iso_machine_ranks_level(iso_machine_rank_t *ranks, int count);
+
 #endif

@@ -7,6 +7,7 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/equiv_output.h"
+#include "tools/job.h"
 
 #include <string.h>
 
@@ -190,29 +191,23 @@ int iso_cmd_equiv(int argc, char **argv)
         .equiv = {.seed = 1, .n_threads = 2, .threads = {1, 2}}};
     iso_equiv_table_t *table = NULL;
     iso_equiv_columns_t *columns = NULL;
-    int provided = MPI_THREAD_SINGLE;
-    iso_status_t status = read_arguments(argc, argv, &arguments);
+    iso_status_t status = iso_job_begin(read_arguments(argc, argv, &arguments));
+    const bool speaks = iso_par_rank(MPI_COMM_WORLD) == 0;
+    int found = 0;
 
-    ISO_CHECK_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided));
-    const int rank = iso_par_rank(MPI_COMM_WORLD);
-
-    iso_log_set_rank(rank, iso_par_size(MPI_COMM_WORLD));
     if (status == ISO_OK) {
-        status = iso_equiv_create(&arguments.equiv, &table);
+        status = iso_par_agree(iso_equiv_create(&arguments.equiv, &table),
+                               MPI_COMM_WORLD);
     }
-    status = iso_par_agree(status, MPI_COMM_WORLD);
     if (status == ISO_OK) {
-        status = measure(&arguments, rank == 0, table, &columns);
+        status = measure(&arguments, speaks, table, &columns);
     }
-    int code = 0;
-
     if (status == ISO_OK) {
-        code = iso_equiv_exit_code(table, rank == 0);
-    } else {
-        code = rank == 0 ? iso_cmd_end(status) : iso_status_exit_code(status);
+        found = iso_equiv_exit_code(table, speaks);
     }
     iso_equiv_columns_abandon(&columns);
     iso_equiv_destroy(&table);
-    ISO_CHECK_MPI(MPI_Finalize());
-    return code;
+    const int code = iso_job_end(status);
+
+    return code != 0 ? code : found;
 }

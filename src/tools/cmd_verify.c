@@ -7,6 +7,7 @@
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/grid_option.h"
+#include "tools/job.h"
 #include "tools/split_option.h"
 
 #include <inttypes.h>
@@ -242,26 +243,19 @@ int iso_cmd_verify(int argc, char **argv)
         .verify = {.device = "cpu", .seed = 1, .folder = "."}};
     iso_layer_split_t split = {0};
     iso_verify_result_t result = {0};
-    int provided = MPI_THREAD_SINGLE;
-    iso_status_t status = read_arguments(argc, argv, &arguments, &split);
+    iso_status_t status =
+        iso_job_begin(read_arguments(argc, argv, &arguments, &split));
+    int found = 0;
 
-    ISO_CHECK_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided));
-    int rank = iso_par_rank(MPI_COMM_WORLD);
-
-    iso_log_set_rank(rank, iso_par_size(MPI_COMM_WORLD));
-    status = iso_par_agree(status, MPI_COMM_WORLD);
     if (status == ISO_OK) {
         status = iso_verify(&arguments.verify, MPI_COMM_WORLD, stdout, &result);
     }
-    int code = 0;
-
     if (status == ISO_OK) {
-        code = end(&result, rank);
-    } else {
-        code = rank == 0 ? iso_cmd_end(status) : iso_status_exit_code(status);
+        found = end(&result, iso_par_rank(MPI_COMM_WORLD));
     }
     iso_layer_split_free(&split);
     iso_grid_option_free(&arguments.grid);
-    ISO_CHECK_MPI(MPI_Finalize());
-    return code;
+    const int code = iso_job_end(status);
+
+    return code != 0 ? code : found;
 }

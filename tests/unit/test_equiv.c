@@ -5,7 +5,7 @@
  */
 #include "base/mem.h"
 #include "base/random.h"
-#include "exec/equiv_impl.h"
+#include "lab/equiv_impl.h"
 #include "iso_test.h"
 
 #include <float.h>

@@ -97,6 +97,40 @@ static void test_no_fit(void)
               link.bytes_per_s > 1e12);
 }
 
+/* Ranks a, a, b, a of rates that differ by noise, but for rank 1, and the one
+ * of host b, which nothing is compared with. */
+static void test_ranks_level(void)
+{
+    iso_machine_rank_t ranks[5] = {{.host = "a"},
+                                   {.host = "a"},
+                                   {.host = "b"},
+                                   {.host = "a"},
+                                   {.host = "a"}};
+    const double conv[] = {100e9, 90e9, 10e9, 96e9, 104e9};
+    const double large[] = {100e9, 20e9, 10e9, 96e9, 104e9};
+
+    for (int i = 0; i < 5; i++) {
+        ranks[i].rates[ISO_RATE_CONV_3X3] =
+            (iso_rate_t){conv[i], 0.08, ISO_COST_MEASURED};
+        ranks[i].rates[ISO_RATE_MATMUL_LARGE] =
+            (iso_rate_t){large[i], 0.08, ISO_COST_MEASURED};
+        ranks[i].memory_bytes_per_s = 1e9 * (9 + i % 2);
+        ranks[i].copy_bytes_per_s = i == 0 ? 1e9 : 5e9;
+    }
+    CU_ASSERT_EQUAL(iso_machine_ranks_level(ranks, 5), ISO_OK);
+    for (int i = 0; i < 5; i++) {
+        const bool on_b = i == 2;
+
+        CU_ASSERT_EQUAL(ranks[i].rates[ISO_RATE_CONV_3X3].per_s,
+                        on_b ? 10e9 : 100e9);
+        CU_ASSERT_EQUAL(ranks[i].rates[ISO_RATE_MATMUL_LARGE].per_s, large[i]);
+        CU_ASSERT_EQUAL(ranks[i].flops_per_s, large[i]);
+        CU_ASSERT_EQUAL(ranks[i].memory_bytes_per_s, on_b ? 9e9 : 10e9);
+        CU_ASSERT_EQUAL(ranks[i].copy_bytes_per_s, i == 0 ? 1e9 : 5e9);
+    }
+    CU_ASSERT_EQUAL(iso_machine_ranks_level(ranks, 0), ISO_OK);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -105,6 +139,7 @@ int main(void)
         {"fit of noise", test_fit_of_noise},
         {"no latency", test_no_latency},
         {"no fit", test_no_fit},
+        {"ranks of a host", test_ranks_level},
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {

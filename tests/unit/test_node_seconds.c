@@ -71,7 +71,10 @@ static void expect_classes(const node_case_t *cases, size_t count)
 static void test_class_of_conv(void)
 {
     static const node_case_t cases[] = {
-        {ISO_OP_CONV, ISO_RATE_CONV_1X1, "1,32,8,8", "4,32,1,1", NO_ATTR},
+        {ISO_OP_CONV, ISO_RATE_CONV_1X1_SHORT, "1,32,8,8", "4,32,1,1", NO_ATTR},
+        {ISO_OP_CONV, ISO_RATE_CONV_1X1_SHORT, "1,127,8,8", "4,127,1,1",
+         NO_ATTR},
+        {ISO_OP_CONV, ISO_RATE_CONV_1X1, "1,128,8,8", "4,128,1,1", NO_ATTR},
         {ISO_OP_CONV, ISO_RATE_CONV_FEW_CHANNELS, "1,31,8,8", "4,31,1,1",
          NO_ATTR},
         {ISO_OP_CONV, ISO_RATE_CONV_FEW_CHANNELS, "1,3,9,9", "4,3,7,7",

@@ -6,9 +6,9 @@
 #include "isotome/error.h"
 
 #include "base/mem.h"
-#include "exec/calibrate_impl.h"
 #include "exec/progress.h"
 #include "graph/cost.h"
+#include "lab/calibrate_impl.h"
 #include "par/par.h"
 #include "plan/machine_fit.h"
 
@@ -50,10 +50,13 @@ typedef struct probe {
     }
 
 /* Shapes of known networks; each class has one. Values that are no weights
- * stay within the caches: what does not is the memory probe's. */
+ * stay within the caches, but for those of 1x1 convolutions, which do little
+ * with each: what does not is the memory probe's. */
 static const probe_t probes[] = {
-    CONV(1, 64, 56, 256, 1, 1, 1),
-    CONV(1, 1024, 14, 256, 1, 1, 1),
+    CONV(4, 64, 56, 64, 1, 1, 1),
+    CONV(4, 64, 56, 256, 1, 1, 1),
+    CONV(4, 256, 56, 64, 1, 1, 1),
+    CONV(4, 1024, 14, 256, 1, 1, 1),
     CONV(1, 64, 56, 64, 3, 1, 1),
     CONV(1, 256, 14, 256, 3, 1, 1),
     CONV(1, 64, 28, 64, 5, 1, 1),

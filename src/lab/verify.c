@@ -4,7 +4,7 @@
 #include "base/digest.h"
 #include "base/mem.h"
 #include "exec/feed.h"
-#include "exec/verify_impl.h"
+#include "lab/verify_impl.h"
 #include "par/fields.h"
 #include "par/par.h"
 

@@ -4,11 +4,12 @@
 
 #include "base/digest.h"
 #include "base/mem.h"
-#include "exec/calibrate_impl.h"
 #include "exec/job_machine.h"
 #include "io/draft.h"
+#include "lab/calibrate_impl.h"
 #include "par/fields.h"
 #include "par/par.h"
+#include "plan/machine_fit.h"
 #include "plan/machine_json.h"
 
 #include <stdlib.h>
@@ -53,8 +54,13 @@ static iso_status_t reserve(calibration_t *job)
 /* The hosts' names, which are not gathered, are known already. */
 static iso_status_t set_ranks(calibration_t *job)
 {
-    for (int rank = 0; rank < iso_machine_world(job->machine); rank++) {
+    const int world = iso_machine_world(job->machine);
+
+    for (int rank = 0; rank < world; rank++) {
         job->all[rank].host = iso_machine_rank(job->machine, rank)->host;
+    }
+    ISO_TRY(iso_machine_ranks_level(job->all, world));
+    for (int rank = 0; rank < world; rank++) {
         ISO_TRY(iso_machine_set_rank(job->machine, rank, &job->all[rank]));
     }
     return ISO_OK;

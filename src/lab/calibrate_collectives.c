@@ -5,8 +5,8 @@
  */
 #include "base/log.h"
 #include "base/mem.h"
-#include "exec/calibrate_impl.h"
 #include "exec/progress.h"
+#include "lab/calibrate_impl.h"
 #include "par/par.h"
 #include "plan/machine_fit.h"
 

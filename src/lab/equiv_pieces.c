@@ -6,7 +6,7 @@
 #include "isotome/error.h"
 
 #include "base/mem.h"
-#include "exec/equiv_impl.h"
+#include "lab/equiv_impl.h"
 #include "tensor/copy.h"
 
 #include <stdio.h>

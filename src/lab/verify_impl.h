@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
-#include "exec/witness.h"
+#include "lab/witness.h"
 
 enum { ISO__VERIFY_SIZES = 3 };
 

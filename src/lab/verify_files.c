@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/rows.h"
-#include "exec/verify_impl.h"
+#include "lab/verify_impl.h"
 #include "par/par.h"
 #include "tensor/npy.h"
 

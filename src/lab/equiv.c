@@ -5,8 +5,8 @@
 #include "base/digest.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "exec/equiv_impl.h"
 #include "kernel/family.h"
+#include "lab/equiv_impl.h"
 #include "par/fields.h"
 #include "par/par.h"
 

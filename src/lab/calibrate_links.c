@@ -4,8 +4,8 @@
  * kind. Neighbours and pairs far apart are sampled.
  */
 #include "base/mem.h"
-#include "exec/calibrate_impl.h"
 #include "exec/progress.h"
+#include "lab/calibrate_impl.h"
 #include "par/par.h"
 #include "plan/machine_fit.h"
 

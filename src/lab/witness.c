@@ -1,4 +1,4 @@
-#include "exec/witness.h"
+#include "lab/witness.h"
 
 #include "isotome/error.h"
 

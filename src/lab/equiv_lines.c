@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "exec/equiv_impl.h"
+#include "lab/equiv_impl.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #include "base/table.h"
-#include "exec/calibrate_impl.h"
+#include "lab/calibrate_impl.h"
 
 #include <math.h>
 

@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "base/random.h"
-#include "exec/equiv_impl.h"
 #include "graph/param.h"
+#include "lab/equiv_impl.h"
 
 enum { MOST_ATTRS = 4 };
 

@@ -2,7 +2,7 @@
 #include "isotome/error.h"
 
 #include "base/mem.h"
-#include "exec/verify_impl.h"
+#include "lab/verify_impl.h"
 #include "par/par.h"
 
 #include <inttypes.h>
