@@ -113,6 +113,16 @@ static iso_node_id_t input_of(const iso_graph_t *graph, const char *name)
                : ISO_NO_NODE;
 }
 
+/* A worker may have nothing of a value that passes in pieces, when the tail
+ * has fewer samples than there are workers. */
+static int32_t piece_output_of(const iso_graph_t *graph,
+                               const iso_parcel_t *parcel, int form)
+{
+    return iso_tensor_count(&parcel->form[form]) == 0
+               ? ISO_NO_NODE
+               : output_of(graph, parcel->name);
+}
+
 static iso_status_t find_ends(const iso_worker_t *worker, link_t *link,
                               bool sends)
 {
@@ -128,10 +138,10 @@ static iso_status_t find_ends(const iso_worker_t *worker, link_t *link,
             return ISO_NOMEM;
         }
         for (int i = 0; i < link->n_parcels; i++) {
-            const char *name = link->parcels[i].name;
+            const iso_parcel_t *parcel = &link->parcels[i];
 
-            link->ends[form][i] =
-                sends ? output_of(graph, name) : input_of(graph, name);
+            link->ends[form][i] = sends ? piece_output_of(graph, parcel, form)
+                                        : input_of(graph, parcel->name);
         }
     }
     return ISO_OK;
@@ -315,6 +325,20 @@ static iso_status_t receive(iso_worker_t *worker, int64_t index,
     return ISO_OK;
 }
 
+/* Copy what goes this way into its message. */
+static void fill(const link_t *link, const iso_program_t *program,
+                 int64_t index, iso_form_t form)
+{
+    for (int p = 0; p < link->n_parcels; p++) {
+        if (link->ends[form][p] == ISO_NO_NODE) {
+            continue;
+        }
+        memcpy(iso_channel_payload(link->channel, index, p),
+               iso_program_output(program, link->ends[form][p]),
+               iso_tensor_bytes(&link->parcels[p].form[form]));
+    }
+}
+
 static iso_status_t send(iso_worker_t *worker, int64_t index, iso_form_t form,
                          iso_stop_t *stop, bool *ready)
 {
@@ -325,12 +349,7 @@ static iso_status_t send(iso_worker_t *worker, int64_t index, iso_form_t form,
         if (!*ready) {
             return ISO_OK;
         }
-        for (int p = 0; p < link->n_parcels; p++) {
-            memcpy(
-                iso_channel_payload(link->channel, index, p),
-                iso_program_output(worker->programs[form], link->ends[form][p]),
-                iso_tensor_bytes(&link->parcels[p].form[form]));
-        }
+        fill(link, worker->programs[form], index, form);
         iso_channel_post(link->channel, index, form);
     }
     return ISO_OK;

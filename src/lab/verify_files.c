@@ -151,10 +151,22 @@ static iso_status_t write_input(iso__verify_t *verify, const iso_node_t *node,
     return status;
 }
 
+/* Name the file of one input; rank 0 writes it. */
+static iso_status_t make_input(iso__verify_t *verify, const iso_node_t *node)
+{
+    char *place = place_of(verify, node->name, "in", verify->n_inputs);
+
+    verify->inputs[verify->n_inputs++] = place;
+    if (place == NULL) {
+        return ISO_NOMEM;
+    }
+    return iso_par_rank(verify->comm) == 0 ? write_input(verify, node, place)
+                                           : ISO_OK;
+}
+
 static iso_status_t make_inputs(iso__verify_t *verify)
 {
     const iso_graph_t *graph = iso_model_graph(verify->model);
-    bool writes = iso_par_rank(verify->comm) == 0;
     size_t nodes = (size_t)iso_graph_node_count(graph);
 
     verify->inputs = iso_alloc_zeroed(nodes, sizeof *verify->inputs);
@@ -167,15 +179,7 @@ static iso_status_t make_inputs(iso__verify_t *verify)
         if (node->op != ISO_OP_INPUT) {
             continue;
         }
-        char *place = place_of(verify, node->name, "in", verify->n_inputs);
-
-        verify->inputs[verify->n_inputs++] = place;
-        if (place == NULL) {
-            return ISO_NOMEM;
-        }
-        if (writes) {
-            ISO_TRY(write_input(verify, node, place));
-        }
+        ISO_TRY(make_input(verify, node));
     }
     return ISO_OK;
 }

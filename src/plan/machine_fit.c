@@ -4,7 +4,6 @@
 #include "base/mem.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,18 +123,31 @@ static void level_rate(const host_ranks_t *host, int rate_class)
     }
 }
 
-/* A figure that has no spread, by its place in a rank. */
-static void level_figure(const host_ranks_t *host, size_t offset)
+/* Bandwidths have no spread of their own. */
+static void level_memory(const host_ranks_t *host)
 {
     double median = 0.0;
 
     for (int i = 0; i < host->count; i++) {
-        host->values[i] =
-            *(const double *)((const char *)host->ranks[i] + offset);
+        host->values[i] = host->ranks[i]->memory_bytes_per_s;
     }
     if (level_values(host->values, host->count, usual_spread, &median)) {
         for (int i = 0; i < host->count; i++) {
-            *(double *)((char *)host->ranks[i] + offset) = median;
+            host->ranks[i]->memory_bytes_per_s = median;
+        }
+    }
+}
+
+static void level_copies(const host_ranks_t *host)
+{
+    double median = 0.0;
+
+    for (int i = 0; i < host->count; i++) {
+        host->values[i] = host->ranks[i]->copy_bytes_per_s;
+    }
+    if (level_values(host->values, host->count, usual_spread, &median)) {
+        for (int i = 0; i < host->count; i++) {
+            host->ranks[i]->copy_bytes_per_s = median;
         }
     }
 }
@@ -145,8 +157,8 @@ static void level_host(const host_ranks_t *host)
     for (int i = 0; i < ISO_RATE_CLASS_COUNT; i++) {
         level_rate(host, i);
     }
-    level_figure(host, offsetof(iso_machine_rank_t, memory_bytes_per_s));
-    level_figure(host, offsetof(iso_machine_rank_t, copy_bytes_per_s));
+    level_memory(host);
+    level_copies(host);
     for (int i = 0; i < host->count; i++) {
         host->ranks[i]->flops_per_s =
             host->ranks[i]->rates[ISO_RATE_MATMUL_LARGE].per_s;

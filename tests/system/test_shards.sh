@@ -63,7 +63,7 @@ for model in fashion_cnn fashion_vit; do
     done
 
     # More workers than samples, and stages that have no micro-batch to do.
-    for run in 4/64 4/2 1,1,2/64 2,3/1; do
+    for run in 4/64 4/2 1,1,2/64 2,3/1 2,2/2; do
         cut ${run%/*} $net ${run#*/} few.npy cut.npy
         same few-one.npy cut.npy
     done

@@ -5,8 +5,8 @@
  */
 #include "base/mem.h"
 #include "base/random.h"
-#include "lab/equiv_impl.h"
 #include "iso_test.h"
+#include "lab/equiv_impl.h"
 
 #include <float.h>
 #include <math.h>
