@@ -1,6 +1,7 @@
 #include "isotome/error.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "plan/plan_json.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
@@ -89,6 +90,54 @@ static iso_status_t print_text(const iso_plan_t *plan)
     return ISO_OK;
 }
 
+/* Of the rank that needs most. */
+static size_t most_peak_bytes(const iso_plan_t *plan)
+{
+    size_t most = 0;
+
+    for (int rank = 0; rank < iso_plan_used(plan); rank++) {
+        size_t bytes = iso_plan_part(plan, rank)->peak_bytes;
+
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* For a job of any size, taken to be of 1024 samples. */
+static void print_proposal(const iso_plan_t *proposal, const iso_plan_t *plan)
+{
+    const int n_stages = iso_plan_stage_count(proposal);
+    char seconds[ISO_TEXT_NUMBER_BYTES];
+    char instead_of[ISO_TEXT_NUMBER_BYTES];
+
+    (void)printf("note: --grid ");
+    for (int stage = n_stages - 1; stage >= 0; stage--) {
+        (void)printf("%d%s", iso_plan_width(proposal, stage),
+                     stage > 0 ? "," : "");
+    }
+    (void)printf(" is predicted to be faster: %s instead of %s for 1024 "
+                 "samples,\n",
+                 iso_text_seconds(iso_plan_seconds(proposal, 1024), seconds),
+                 iso_text_seconds(iso_plan_seconds(plan, 1024), instead_of));
+    (void)printf("      with %s instead of %s on the fullest rank\n",
+                 iso_text_bytes(most_peak_bytes(proposal), seconds),
+                 iso_text_bytes(most_peak_bytes(plan), instead_of));
+}
+
+static iso_status_t propose(const own_arguments_t *arguments,
+                            const iso_graph_t *graph, const iso_plan_t *plan)
+{
+    iso_plan_t *proposal = NULL;
+
+    ISO_TRY(
+        iso_plan_arguments_propose(&arguments->plan, graph, plan, &proposal));
+    if (proposal != NULL) {
+        print_proposal(proposal, plan);
+    }
+    iso_plan_destroy(&proposal);
+    return ISO_OK;
+}
+
 static iso_status_t plan_model(const own_arguments_t *arguments)
 {
     iso_model_t *model = NULL;
@@ -104,6 +153,9 @@ static iso_status_t plan_model(const own_arguments_t *arguments)
     }
     if (status == ISO_OK) {
         status = arguments->json ? print_json(plan) : print_text(plan);
+    }
+    if (status == ISO_OK && !arguments->json) {
+        status = propose(arguments, iso_model_graph(model), plan);
     }
     iso_plan_destroy(&plan);
     iso_model_close(&model);

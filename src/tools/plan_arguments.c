@@ -100,3 +100,36 @@ iso_status_t iso_plan_arguments_plan(const iso_plan_arguments_t *arguments,
     }
     return status;
 }
+
+/* For jobs whose size is not known: long enough that filling the pipeline
+ * does not decide. */
+enum { SAMPLES_OF_A_JOB = 1024 };
+
+static double job_seconds(const iso_plan_arguments_t *arguments,
+                          const iso_plan_t *plan)
+{
+    int64_t samples = arguments->options.samples;
+
+    return iso_plan_seconds(plan, samples > 0 ? samples : SAMPLES_OF_A_JOB);
+}
+
+iso_status_t iso_plan_arguments_propose(const iso_plan_arguments_t *arguments,
+                                        const iso_graph_t *graph,
+                                        const iso_plan_t *plan,
+                                        iso_plan_t **proposal_out)
+{
+    iso_plan_arguments_t proposed = *arguments;
+
+    *proposal_out = NULL;
+    if (arguments->split_text != NULL || arguments->options.world == 1 ||
+        iso_grid_option_given(&arguments->grid, &arguments->options)) {
+        return ISO_OK;
+    }
+    proposed.options.propose = true;
+    ISO_TRY(iso_plan_arguments_plan(&proposed, graph, NULL, proposal_out));
+    if (job_seconds(arguments, *proposal_out) >
+        0.9 * job_seconds(arguments, plan)) {
+        iso_plan_destroy(proposal_out);
+    }
+    return ISO_OK;
+}

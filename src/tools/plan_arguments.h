@@ -68,4 +68,14 @@ iso_status_t iso_plan_arguments_plan(const iso_plan_arguments_t *arguments,
                                      iso_machine_t **machine_out,
                                      iso_plan_t **plan_out);
 
+/*
+ * When nothing was said of grid and split: the plan of the grid that the
+ * planner would take, if it is predicted to be faster than plan by a tenth;
+ * else *proposal_out is NULL. Owned by the caller.
+ */
+iso_status_t iso_plan_arguments_propose(const iso_plan_arguments_t *arguments,
+                                        const iso_graph_t *graph,
+                                        const iso_plan_t *plan,
+                                        iso_plan_t **proposal_out);
+
 #endif
