@@ -267,12 +267,12 @@ static void random_layout(uint64_t *state, const iso_exchange_t *exchange,
                           iso_layout_t *layout_out)
 {
     const int kind = (int)test_random_int(state, is_from ? 1 : 0, 2);
-    const int axis =
-        (int)test_random_int(state, 0, (int64_t)exchange->shape.rank - 1);
+    const int rank = exchange->shape.rank;
+    const int axis = rank > 0 ? (int)test_random_int(state, 0, rank - 1) : 0;
     double weights[MOST_WORKERS];
 
     *layout_out = on_all;
-    if (kind == 1 || (kind == 2 && exchange->shape.rank == 0)) {
+    if (kind == 1 || (kind == 2 && rank == 0)) {
         layout_out->kind = ISO_LAYOUT_ONE;
         layout_out->worker =
             (int)test_random_int(state, 0, exchange->n_workers - 1);
