@@ -45,10 +45,10 @@ expect 2 "there is no command '--jsn'; see isotome --help" "$ISOTOME" --jsn
 for command in import inspect plan explain run verify; do
     operand='model file'
     [ "$command" = import ] && operand='ONNX file'
-    expect 2 "no $operand; see isotome $command --help" "$ISOTOME" "$command"
-    expect 2 "one $operand, not also 'b'" "$ISOTOME" "$command" a b
+    expect 2 "no $operand; see isotome $command --help" on 1 "$ISOTOME" "$command"
+    expect 2 "one $operand, not also 'b'" on 1 "$ISOTOME" "$command" a b
     expect 2 "there is no option '--xyz=3'; see isotome $command --help" \
-        "$ISOTOME" "$command" a --xyz=3
+        on 1 "$ISOTOME" "$command" a --xyz=3
 done
 expect 2 "one model file, not also '-b'" "$ISOTOME" plan a -- -b
 expect 2 "there is no option '-zq'; see" "$ISOTOME" plan a -zq
@@ -200,7 +200,7 @@ grep -q "^20 samples in micro-batches of 20 took .* samples/s on cpu" table.txt 
 awk 'length > 130 {print; bad = 1}
      NR > 2 && $1 ~ /^[0-9]$/ && ($2 != 2 - $1 ".0" || NF != 20) {print; bad = 1}
      END {exit bad}' table.txt || fail "the table of a run"
-expect 2 "leave out --grid, .*--micro-batch" "$ISOTOME" run net.h5 -i x.npy \
+expect 2 "leave out --grid, .*--micro-batch" on 1 "$ISOTOME" run net.h5 -i x.npy \
     -o z.npy --plan plan.json --micro-batch 4
 
 # -- JSON --
