@@ -33,12 +33,17 @@ typedef enum iso_split_kind {
  * The ranks as a grid: stages one after the other, each of one or more
  * workers. Widths are in rank order, as the counts of a split: the first
  * belongs to the group of ranks that holds the last layers. Worker 0 of a
- * stage is the lowest of its ranks; it receives, and sends on.
+ * stage is the lowest of its ranks; it receives and sends what does not pass
+ * between stages in pieces.
  */
 typedef struct iso_grid {
     int n_stages;
     const int *widths; /* (n_stages) workers, each >= 1 */
 } iso_grid_t;
+
+/* Samples of a job whose size is not known, where grids are compared: long
+ * enough that the pipeline's filling does not decide. */
+enum { ISO_PLAN_JOB_SAMPLES = 1024 };
 
 /* How the ops of a stage with several workers are cut. */
 typedef enum iso_cut_choice {
@@ -57,7 +62,8 @@ typedef struct iso_plan_options {
     iso_grid_t grid;
     int stages;
     int workers;
-    bool propose; /* nothing said: the fastest predicted grid of equal widths */
+    bool propose; /* nothing said: the fastest predicted grid of equal widths,
+                   * for samples, or ISO_PLAN_JOB_SAMPLES when these are 0 */
     bool strict;  /* more ranks than layers is an error, not idle ranks */
     int64_t samples; /* in the whole job, for time and bubble; 0: unknown */
     iso_cut_choice_t cuts;

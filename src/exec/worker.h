@@ -1,8 +1,9 @@
 /*
  * Worker: one rank's part of a pipeline, from its messages and rows in to
  * its messages and rows out, for every micro-batch of a job. Of a stage with
- * several workers only worker 0 has messages and rows; what the others
- * compute with comes by exchanges (team.h).
+ * several workers only worker 0 has rows, and the messages of values that do
+ * not pass between stages in pieces; what the others compute with comes by
+ * exchanges (team.h).
  *
  * Everything is reserved when a worker is made; the loop allocates nothing.
  */

@@ -1,7 +1,6 @@
 /* A worker's loop. Each step adds its seconds to one of the times. */
 #include "isotome/error.h"
 
-#include "base/log.h"
 #include "exec/worker_impl.h"
 
 #include <inttypes.h>
@@ -100,7 +99,7 @@ static iso_status_t name_samples(const iso_worker_t *worker, int64_t index,
                             iso_batches_end(batches, index) - 1);
 }
 
-/* What comes before the computing: all of it is worker 0's. */
+/* What comes before the computing: rows are read by worker 0 alone. */
 static iso_status_t take_in(iso_worker_t *worker, int64_t index,
                             iso_form_t form, iso_stop_t *stop,
                             iso_times_t *times, bool *ready)

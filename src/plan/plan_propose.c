@@ -4,17 +4,12 @@
 #include "base/mem.h"
 #include "plan/plan_impl.h"
 
-#include <math.h>
-
-/* Samples of a job whose size is not known: long enough that the pipeline's
- * filling does not decide. */
-enum { SAMPLES_OF_A_JOB = 1024 };
 
 /* Predicted seconds of a plan's job. */
 static double price_of(const iso_plan_t *plan)
 {
     return iso_plan_seconds(plan, plan->samples > 0 ? plan->samples
-                                                    : SAMPLES_OF_A_JOB);
+                                                    : ISO_PLAN_JOB_SAMPLES);
 }
 
 /* Keep the faster of two plans; ties keep the one with more stages, which
@@ -30,9 +25,10 @@ static void keep_faster(iso_plan_t **best, iso_plan_t **plan)
 }
 
 /*
- * Stages of equal width, all that the number of ranks divides into. A grid
- * that does not fit in memory is passed over; when none fits, the failure of
- * the last one tried, the plain pipeline, is what the user hears of.
+ * Stages of equal width, all that the ranks divide into and that the model has
+ * layers for. A grid that does not fit in memory is passed over; when none
+ * fits, the failure of the last one tried, with the most stages, is what the
+ * user hears of.
  */
 iso_status_t iso__plan_propose(const iso_graph_t *graph,
                                const iso_machine_t *machine,
@@ -42,9 +38,11 @@ iso_status_t iso__plan_propose(const iso_graph_t *graph,
     iso_plan_options_t tried = *options;
     iso_status_t status = ISO_OK;
     iso_plan_t *best = NULL;
+    int layers = iso_graph_layer_count(graph);
+    int most = options->world < layers ? options->world : layers;
 
     tried.propose = false;
-    for (int stages = 1; stages <= options->world; stages++) {
+    for (int stages = 1; stages <= most; stages++) {
         iso_plan_t *plan = NULL;
 
         if (options->world % stages != 0) {

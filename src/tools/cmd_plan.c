@@ -8,6 +8,7 @@
 #include "tools/plan_arguments.h"
 #include "tools/print_json.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 enum { OPT_FORCE = ISO_OPT_OWN, OPT_JSON };
@@ -103,11 +104,11 @@ static size_t most_peak_bytes(const iso_plan_t *plan)
     return most;
 }
 
-/* For a job of any size, taken to be of 1024 samples. */
-static void print_proposal(const iso_plan_t *proposal, const iso_plan_t *plan)
+static void print_proposal(const iso_plan_t *proposal, const iso_plan_t *plan,
+                           int64_t samples)
 {
     const int n_stages = iso_plan_stage_count(proposal);
-    char seconds[ISO_TEXT_NUMBER_BYTES];
+    char better[ISO_TEXT_NUMBER_BYTES];
     char instead_of[ISO_TEXT_NUMBER_BYTES];
 
     (void)printf("note: --grid ");
@@ -115,12 +116,13 @@ static void print_proposal(const iso_plan_t *proposal, const iso_plan_t *plan)
         (void)printf("%d%s", iso_plan_width(proposal, stage),
                      stage > 0 ? "," : "");
     }
-    (void)printf(" is predicted to be faster: %s instead of %s for 1024 "
-                 "samples,\n",
-                 iso_text_seconds(iso_plan_seconds(proposal, 1024), seconds),
-                 iso_text_seconds(iso_plan_seconds(plan, 1024), instead_of));
+    (void)printf(" is predicted to be faster: %s instead of %s for %" PRId64
+                 " samples,\n",
+                 iso_text_seconds(iso_plan_seconds(proposal, samples), better),
+                 iso_text_seconds(iso_plan_seconds(plan, samples), instead_of),
+                 samples);
     (void)printf("      with %s instead of %s on the fullest rank\n",
-                 iso_text_bytes(most_peak_bytes(proposal), seconds),
+                 iso_text_bytes(most_peak_bytes(proposal), better),
                  iso_text_bytes(most_peak_bytes(plan), instead_of));
 }
 
@@ -132,7 +134,8 @@ static iso_status_t propose(const own_arguments_t *arguments,
     ISO_TRY(
         iso_plan_arguments_propose(&arguments->plan, graph, plan, &proposal));
     if (proposal != NULL) {
-        print_proposal(proposal, plan);
+        print_proposal(proposal, plan,
+                       iso_plan_arguments_samples(&arguments->plan));
     }
     iso_plan_destroy(&proposal);
     return ISO_OK;

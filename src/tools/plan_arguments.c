@@ -101,16 +101,28 @@ iso_status_t iso_plan_arguments_plan(const iso_plan_arguments_t *arguments,
     return status;
 }
 
-/* For jobs whose size is not known: long enough that filling the pipeline
- * does not decide. */
-enum { SAMPLES_OF_A_JOB = 1024 };
-
-static double job_seconds(const iso_plan_arguments_t *arguments,
-                          const iso_plan_t *plan)
+int64_t iso_plan_arguments_samples(const iso_plan_arguments_t *arguments)
 {
-    int64_t samples = arguments->options.samples;
+    return arguments->options.samples > 0 ? arguments->options.samples
+                                          : ISO_PLAN_JOB_SAMPLES;
+}
 
-    return iso_plan_seconds(plan, samples > 0 ? samples : SAMPLES_OF_A_JOB);
+/* No other grid may be possible, or fit: then there is nothing to propose. */
+static iso_status_t try_to_propose(const iso_plan_arguments_t *arguments,
+                                   const iso_graph_t *graph,
+                                   iso_plan_t **proposal_out)
+{
+    iso_plan_arguments_t proposed = *arguments;
+
+    proposed.options.propose = true;
+    iso_status_t status =
+        iso_plan_arguments_plan(&proposed, graph, NULL, proposal_out);
+
+    if (status == ISO_INVAL) {
+        iso_error_clear();
+        return ISO_OK;
+    }
+    return status;
 }
 
 iso_status_t iso_plan_arguments_propose(const iso_plan_arguments_t *arguments,
@@ -118,17 +130,18 @@ iso_status_t iso_plan_arguments_propose(const iso_plan_arguments_t *arguments,
                                         const iso_plan_t *plan,
                                         iso_plan_t **proposal_out)
 {
-    iso_plan_arguments_t proposed = *arguments;
+    const iso_plan_options_t *options = &arguments->options;
+    int64_t samples = iso_plan_arguments_samples(arguments);
 
     *proposal_out = NULL;
-    if (arguments->split_text != NULL || arguments->options.world == 1 ||
-        iso_grid_option_given(&arguments->grid, &arguments->options)) {
+    if (arguments->split_text != NULL || options->world == 1 ||
+        options->world > ISO_PROPOSE_MOST ||
+        iso_grid_option_given(&arguments->grid, options)) {
         return ISO_OK;
     }
-    proposed.options.propose = true;
-    ISO_TRY(iso_plan_arguments_plan(&proposed, graph, NULL, proposal_out));
-    if (job_seconds(arguments, *proposal_out) >
-        0.9 * job_seconds(arguments, plan)) {
+    ISO_TRY(try_to_propose(arguments, graph, proposal_out));
+    if (*proposal_out != NULL && iso_plan_seconds(*proposal_out, samples) >
+                                     0.9 * iso_plan_seconds(plan, samples)) {
         iso_plan_destroy(proposal_out);
     }
     return ISO_OK;

@@ -69,13 +69,18 @@ iso_status_t iso_plan_arguments_plan(const iso_plan_arguments_t *arguments,
                                      iso_plan_t **plan_out);
 
 /*
- * When nothing was said of grid and split: the plan of the grid that the
- * planner would take, if it is predicted to be faster than plan by a tenth;
- * else *proposal_out is NULL. Owned by the caller.
+ * When nothing was said of grid and split, and there are at most
+ * ISO_PROPOSE_MOST ranks: the plan of the grid that the planner would take, if
+ * it is predicted to be faster than plan by a tenth; else *proposal_out is
+ * NULL. Owned by the caller.
  */
+enum { ISO_PROPOSE_MOST = 64 };
 iso_status_t iso_plan_arguments_propose(const iso_plan_arguments_t *arguments,
                                         const iso_graph_t *graph,
                                         const iso_plan_t *plan,
                                         iso_plan_t **proposal_out);
+
+/* Samples of the job, or those taken for one that is not known. */
+int64_t iso_plan_arguments_samples(const iso_plan_arguments_t *arguments);
 
 #endif

@@ -156,6 +156,14 @@ $ISOTOME plan net.h5 -n 8 >idle.txt
 grep -qx "6 layers on 6 of 8 ranks, micro-batch 64" idle.txt || fail "ranks that are idle"
 grep -qx "note: ranks 6 to 7 stay idle: the model has only 6 layers" idle.txt ||
     fail "note on idle ranks"
+# Another grid is proposed when nobody asked for one, and not for many ranks.
+grep -qE '^note: --grid [0-9,]+ is predicted to be faster: .* for 1024 samples,$' idle.txt ||
+    fail "no grid is proposed"
+for words in '8 --split even' '8 --stages 2' 65 100000; do
+    # shellcheck disable=SC2086
+    $ISOTOME plan net.h5 -n $words >asked.txt || fail "plan -n $words"
+    ! grep -q "predicted to be faster" asked.txt || fail "plan -n $words proposes"
+done
 expect 2 "8 ranks for a model of 6 layers: at most 6" "$ISOTOME" plan net.h5 -n 8 --strict
 expect 2 "the layer split holds 7 layers, but the model has 6" \
     "$ISOTOME" plan net.h5 -n 2 --split 3,4
