@@ -76,6 +76,9 @@ typedef struct iso_plan_part {
     int stage;  /* model order */
     int worker; /* of the stage */
     const char *host;
+    /* Of the rank's figures. An uncalibrated worker has nothing to do, unless
+     * it is worker 0. */
+    iso_cost_class_t figures;
     iso_layer_range_t layers;
     size_t weight_bytes;     /* read from the model file, kept resident */
     size_t activation_bytes; /* the liveness plan's buffer */

@@ -123,7 +123,10 @@ static iso_status_t choose_world(iso_plan_t *plan, const iso_machine_t *machine,
     plan->split_kind = options->split_kind;
     for (int rank = 0; rank < plan->used; rank++) {
         iso_cost_class_t figures = iso_machine_rank(machine, rank)->cost_class;
-        plan->figures = figures > plan->figures ? figures : plan->figures;
+        if (figures > plan->figures &&
+            !iso__plan_leaves_out(plan, machine, rank)) {
+            plan->figures = figures;
+        }
     }
     return ISO_OK;
 }

@@ -159,6 +159,7 @@ static iso_status_t predict_part(iso_plan_t *plan, const iso_local_t *local,
     const iso_machine_rank_t *rank =
         iso_machine_rank(stage->machine, part->rank);
 
+    part->figures = rank->cost_class;
     part->host = iso_arena_text(plan->arena, rank->host);
     if (part->host == NULL) {
         return ISO_NOMEM;

@@ -10,6 +10,18 @@ int iso__plan_group_of(const iso_plan_t *plan, int stage)
     return plan->n_stages - 1 - stage;
 }
 
+bool iso__plan_leaves_out(const iso_plan_t *plan, const iso_machine_t *machine,
+                          int rank)
+{
+    int group = 0;
+
+    while (plan->bases[group + 1] <= rank) {
+        group++;
+    }
+    return rank > plan->bases[group] &&
+           iso_machine_rank(machine, rank)->cost_class == ISO_COST_UNCALIBRATED;
+}
+
 int iso_plan_width(const iso_plan_t *plan, int stage)
 {
     return plan->widths[iso__plan_group_of(plan, stage)];

@@ -78,6 +78,11 @@ iso_status_t iso__plan_set_grid(iso_plan_t *plan, const int *widths,
 /* The group of ranks that runs a stage, and back. */
 int iso__plan_group_of(const iso_plan_t *plan, int stage);
 
+/* Is a rank left out of its stage's work? Uncalibrated workers are, but for
+ * worker 0, who has the stage's inputs. */
+bool iso__plan_leaves_out(const iso_plan_t *plan, const iso_machine_t *machine,
+                          int rank);
+
 /* Micro-batches that so many samples make, the last one perhaps short. */
 int64_t iso__plan_count_batches(int64_t samples, int64_t micro_batch);
 

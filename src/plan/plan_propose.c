@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "plan/plan_impl.h"
 
-
 /* Predicted seconds of a plan's job. */
 static double price_of(const iso_plan_t *plan)
 {

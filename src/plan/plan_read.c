@@ -244,8 +244,13 @@ static iso_status_t check_members(const iso_json_t *in,
     return ISO_OK;
 }
 
-static iso_status_t read_times(const iso_json_t *in, iso_plan_part_t *part)
+/* What is said of a rank and its times is not compared. */
+static iso_status_t read_said(const iso_json_t *in, iso_plan_part_t *part)
 {
+    int index = 0;
+
+    ISO_TRY(read_name(in, "figures", iso__cost_class_names, &index));
+    part->figures = (iso_cost_class_t)index;
     ISO_TRY(read_seconds(in, "compute_s", &part->compute_s));
     ISO_TRY(read_seconds(in, "exchange_s", &part->exchange_s));
     return read_seconds(in, "send_s", &part->send_s);
@@ -258,6 +263,7 @@ static iso_status_t check_part(const iso_json_t *in, iso_plan_t *plan,
                                        "stage",
                                        "worker",
                                        "host",
+                                       "figures",
                                        "first_layer",
                                        "layers",
                                        "flops",
@@ -278,7 +284,7 @@ static iso_status_t check_part(const iso_json_t *in, iso_plan_t *plan,
     ISO_TRY(check_range(in, part));
     ISO_TRY(check_double(in, "flops", part->flops));
     ISO_TRY(check_members(in, part));
-    ISO_TRY(read_times(in, part));
+    ISO_TRY(read_said(in, part));
     ISO_TRY(iso_json_text(in, "host", &part->host));
     part->host = iso_arena_text(plan->arena, part->host);
     return part->host == NULL ? ISO_NOMEM : ISO_OK;

@@ -233,9 +233,12 @@ static iso_status_t fill_groups(costs_t *costs)
     for (int i = 0; i < costs->plan->used; i++) {
         const iso_machine_rank_t *rank = iso_machine_rank(costs->machine, i);
 
+        group += i == costs->plan->bases[group + 1] ? 1 : 0;
+        if (iso__plan_leaves_out(costs->plan, costs->machine, i)) {
+            continue;
+        }
         ISO_TRY(time_model(costs, rank, before, &seconds));
         before = rank;
-        group += i == costs->plan->bases[group + 1] ? 1 : 0;
         add_worker(&costs->groups[group], seconds > 0.0 ? first_s / seconds : 1,
                    rank->memory_bytes, costs->reserve_bytes);
     }
@@ -256,7 +259,8 @@ static iso_status_t check_calibrated(const iso_plan_t *plan,
 {
     for (int rank = 0; rank < plan->used; rank++) {
         const iso_machine_rank_t *facts = iso_machine_rank(machine, rank);
-        if (facts->cost_class == ISO_COST_UNCALIBRATED) {
+        if (facts->cost_class == ISO_COST_UNCALIBRATED &&
+            !iso__plan_leaves_out(plan, machine, rank)) {
             return iso_fail(ISO_INVAL,
                             "rank %d on %s is uncalibrated, so that the split "
                             "cannot be balanced; calibrate it or ask for the "

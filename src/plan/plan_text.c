@@ -262,6 +262,16 @@ static void add_notes_on_ranks(const iso_plan_t *plan, iso_text_t *text)
         iso_text_add(text, "the model has only %d %s\n", plan->layer_count,
                      plan->layer_count == 1 ? "layer" : "layers");
     }
+    for (int rank = 0; rank < plan->used; rank++) {
+        const iso_plan_part_t *part = &plan->parts[rank];
+
+        if (part->figures == ISO_COST_UNCALIBRATED && part->worker > 0) {
+            iso_text_add(text,
+                         "note: rank %d on %s is uncalibrated, so that its "
+                         "stage gives it nothing to do\n",
+                         rank, part->host);
+        }
+    }
     if (plan->figures == ISO_COST_DEFAULT) {
         iso_text_add(text, "note: times are from default figures, not from "
                            "measurements of the machine\n");

@@ -55,9 +55,10 @@ static json_t *split_to_json(const iso_layer_split_t *split)
 static json_t *part_to_json(const iso_plan_part_t *part)
 {
     json_t *json = json_pack(
-        "{s:i, s:i, s:i, s:s, s:I, s:I, s:f, s:f, s:f, s:f}", "rank",
+        "{s:i, s:i, s:i, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f}", "rank",
         part->rank, "stage", part->stage, "worker", part->worker, "host",
-        part->host, "first_layer", (json_int_t)part->layers.start, "layers",
+        part->host, "figures", iso__cost_class_names[part->figures],
+        "first_layer", (json_int_t)part->layers.start, "layers",
         (json_int_t)part->layers.count, "flops", part->flops, "compute_s",
         part->compute_s, "exchange_s", part->exchange_s, "send_s",
         part->send_s);

@@ -29,7 +29,7 @@ static const struct argp_option run_options[] = {
     {"micro-batch", 'b', "B", 0,
      "Samples in one micro-batch (default: the planner's choice)", 0},
     {"split", OPT_SPLIT, "SPLIT", 0,
-     "Layers of each rank: a,b,.. (rank 0 holds the last), even, memory or "
+     "Layers of each stage: a,b,.. (rank 0 holds the last), even, memory or "
      "balanced (default)",
      0},
     ISO_GRID_OPTIONS,

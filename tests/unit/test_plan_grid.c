@@ -115,6 +115,48 @@ static void test_digest_covers_cuts(void)
     iso_graph_destroy(&graph);
 }
 
+/* A rank of the machine gets uncalibrated figures. */
+static void spoil(iso_machine_t *machine, int rank)
+{
+    iso_machine_rank_t facts = *iso_machine_rank(machine, rank);
+
+    facts.cost_class = ISO_COST_UNCALIBRATED;
+    CU_ASSERT_EQUAL_FATAL(iso_machine_set_rank(machine, rank, &facts), ISO_OK);
+}
+
+/* A worker that cannot be ranked is left out and named; a first worker, who
+ * has the stage's inputs, cannot be. */
+static void test_uncalibrated(void)
+{
+    iso_graph_t *graph = make_model("N,64");
+    iso_machine_t *machine = make_machine(4);
+    iso_plan_options_t options = {
+        .world = 4, .micro_batch = 4096, .grid = {2, two_two}};
+    iso_plan_t *plan = NULL;
+
+    spoil(machine, 3);
+    CU_ASSERT_EQUAL_FATAL(iso_plan_create(graph, machine, &options, &plan),
+                          ISO_OK);
+    char *text = iso_plan_text(plan);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "rank 3 on host1 is uncalibrated"));
+    CU_ASSERT_PTR_NULL(strstr(text, "not to be trusted"));
+    CU_ASSERT_EQUAL(iso_plan_part(plan, 3)->flops, 0.0);
+    CU_ASSERT_EQUAL(iso_plan_part(plan, 3)->weight_bytes, 0);
+    CU_ASSERT(iso_plan_part(plan, 2)->flops > 0.0);
+    iso_free(text);
+    iso_plan_destroy(&plan);
+
+    spoil(machine, 2);
+    CU_ASSERT_EQUAL(iso_plan_create(graph, machine, &options, &plan),
+                    ISO_INVAL);
+    CU_ASSERT(test_failed_with("rank 2 on host1 is uncalibrated"));
+    iso_plan_destroy(&plan);
+    iso_machine_destroy(&machine);
+    iso_graph_destroy(&graph);
+}
+
 static const struct {
     int world;
     int stages;
@@ -244,6 +286,7 @@ int main(void)
         {"stages alone", test_stages_alone},
         {"proposed", test_proposed},
         {"smaller batch", test_smaller_batch},
+        {"uncalibrated", test_uncalibrated},
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
