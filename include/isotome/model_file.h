@@ -117,6 +117,56 @@ iso_status_t iso_model_read_part(iso_model_t *model,
                                  int64_t begin, int64_t end, void *data,
                                  uint64_t *sum_out);
 
+/*
+ * Reader: a weight, or a slab of it, in parts, so that a part can be used
+ * while it is in the caches and the whole need not be in memory.
+ *
+ *     ISO_TRY(iso_weight_reader_open(model, info, axis, begin, end, &reader));
+ *     for each part, in order:
+ *         status = iso_weight_reader_next(reader, rows, data);
+ *     status = iso_weight_reader_end(reader, &sum);
+ *     iso_weight_reader_close(&reader);
+ *
+ * Parts are rows of the slab's own first dim; a scalar is one row.
+ */
+typedef struct iso_weight_reader iso_weight_reader_t;
+
+enum { ISO_READ_WHOLE = -1 };
+
+/*
+ * axis  [in]  ISO_READ_WHOLE: all of the weight; begin and end are not looked
+ *             at
+ * Errors: those of iso_model_read_part, ISO_NOMEM; *reader_out is then NULL.
+ */
+iso_status_t iso_weight_reader_open(iso_model_t *model,
+                                    const iso_weight_info_t *info, int axis,
+                                    int64_t begin, int64_t end,
+                                    iso_weight_reader_t **reader_out);
+
+/*
+ * Read the next rows.
+ *
+ * data  [out]  (rows, ...), dense
+ * Errors: ISO_INVAL for more rows than are left; ISO_INPUT for a read that
+ * fails; each names file and weight.
+ */
+iso_status_t iso_weight_reader_next(iso_weight_reader_t *reader, int64_t rows,
+                                    void *data);
+
+/*
+ * When all rows have been read: compare the digest of a whole weight, or give
+ * the slab's sum.
+ *
+ * sum_out  [out]  as of iso_model_read_part; of a whole weight it is 0
+ * Errors: ISO_INPUT naming file and weight for a digest that does not match;
+ * ISO_INVAL when rows are left.
+ */
+iso_status_t iso_weight_reader_end(iso_weight_reader_t *reader,
+                                   uint64_t *sum_out);
+
+/* At any time. */
+void iso_weight_reader_close(iso_weight_reader_t **reader);
+
 /* Bytes of weights read so far. */
 size_t iso_model_bytes_read(const iso_model_t *model);
 

@@ -80,7 +80,8 @@ typedef struct iso_plan_part {
      * it is worker 0. */
     iso_cost_class_t figures;
     iso_layer_range_t layers;
-    size_t weight_bytes;     /* read from the model file, kept resident */
+    size_t weight_bytes;     /* read from the model file */
+    size_t held_bytes;       /* those weights in memory, as kernels want them */
     size_t activation_bytes; /* the liveness plan's buffer */
     size_t scratch_bytes;    /* the largest of its kernels' needs */
     size_t buffer_bytes;     /* messages, exchanges, inputs and outputs */

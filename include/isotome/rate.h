@@ -25,6 +25,8 @@
 #ifndef ISO_RATE_H
 #define ISO_RATE_H
 
+#include <stdbool.h>
+
 typedef enum iso_rate_unit {
     ISO_RATE_FLOPS,
     ISO_RATE_BYTES,
@@ -58,5 +60,10 @@ typedef enum iso_rate_class {
 
 const char *iso_rate_class_string(iso_rate_class_t rate_class);
 iso_rate_unit_t iso_rate_class_unit(iso_rate_class_t rate_class);
+
+/* Whether the time of the bytes is added to that of the work: a core that
+ * waits for memory does not multiply. Of other classes the longer one counts,
+ * which is what their rates are measured as. */
+bool iso_rate_class_waits(iso_rate_class_t rate_class);
 
 #endif

@@ -8,6 +8,9 @@
 /* Shows the struct of the state, so that it can live in a value. */
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
+#if ISO_XXH_DISPATCH
+#include <xxh_x86dispatch.h> /* the widest vectors that the CPU has */
+#endif
 
 _Static_assert(sizeof(XXH3_state_t) <= sizeof(iso_digest_t),
                "the state of XXH3 fits");
@@ -74,38 +77,88 @@ uint64_t iso_digest_of(const void *bytes, size_t size)
 
 /* -- sums over elements -- */
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "the first bytes of an integer are its low ones");
+/* Of one element, an unsigned integer. */
+static inline uint64_t bits_of(const unsigned char *element, size_t width)
+{
+    uint16_t two = 0;
+    uint32_t four = 0;
+    uint64_t eight = 0;
+
+    switch (width) {
+    case 1:
+        return *element;
+    case 2:
+        memcpy(&two, element, sizeof two);
+        return two;
+    case 4:
+        memcpy(&four, element, sizeof four);
+        return four;
+    default:
+        memcpy(&eight, element, sizeof eight);
+        return eight;
+    }
+}
 
 /* Inlined with a constant width, so that an element is one load and only the
  * sum is a chain. */
-static inline uint64_t sum_elements(const unsigned char *elements, size_t width,
-                                    uint64_t first, size_t count)
+static inline __attribute__((always_inline)) uint64_t
+sum_of_width(const unsigned char *elements, size_t width, uint64_t first,
+             size_t count)
 {
-    uint64_t place = (first + 1) * ISO_RANDOM_STEP;
     uint64_t sum = 0;
 
     for (size_t i = 0; i < count; i++) {
-        uint64_t bits = 0;
-        memcpy(&bits, elements + i * width, width);
-        sum += iso_random_mix(place + bits);
-        place += ISO_RANDOM_STEP;
+        sum += iso_random_mix((first + i + 1) * ISO_RANDOM_STEP +
+                              bits_of(elements + i * width, width));
     }
     return sum;
 }
+
+static inline __attribute__((always_inline)) uint64_t
+sum_elements(const unsigned char *elements, size_t width, uint64_t first,
+             size_t count)
+{
+    switch (width) {
+    case 1:
+        return sum_of_width(elements, 1, first, count);
+    case 2:
+        return sum_of_width(elements, 2, first, count);
+    case 4:
+        return sum_of_width(elements, 4, first, count);
+    default:
+        return sum_of_width(elements, 8, first, count);
+    }
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static uint64_t
+sum_avx2(const unsigned char *elements, size_t width, uint64_t first,
+         size_t count)
+{
+    return sum_elements(elements, width, first, count);
+}
+
+/* Which has products of 64 bits. */
+__attribute__((target("avx512f,avx512dq,avx512vl"))) static uint64_t
+sum_avx512(const unsigned char *elements, size_t width, uint64_t first,
+           size_t count)
+{
+    return sum_elements(elements, width, first, count);
+}
+#endif
 
 uint64_t iso_digest_elements(const void *elements, size_t width, uint64_t first,
                              size_t count)
 {
     ISO_ASSERT(width == 1 || width == 2 || width == 4 || width == 8);
-    switch (width) {
-    case 1:
-        return sum_elements(elements, 1, first, count);
-    case 2:
-        return sum_elements(elements, 2, first, count);
-    case 4:
-        return sum_elements(elements, 4, first, count);
-    default:
-        return sum_elements(elements, 8, first, count);
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
+        return sum_avx512(elements, width, first, count);
     }
+    if (__builtin_cpu_supports("avx2")) {
+        return sum_avx2(elements, width, first, count);
+    }
+#endif
+    return sum_elements(elements, width, first, count);
 }

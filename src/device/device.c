@@ -15,12 +15,11 @@ static iso_status_t open_ref(iso_device_t *device)
     return ISO_OK;
 }
 
-static iso_status_t run_ref(const iso_device_t *device, const iso_node_t *node,
-                            const iso_tensor_t *const *inputs,
-                            const iso_tensor_t *output)
+static iso_status_t run_ref(const iso_device_t *device,
+                            const iso_cpu_step_t *step)
 {
     (void)device;
-    return iso_ref_run(node, inputs, output);
+    return iso_ref_run(step->node, step->inputs, step->output);
 }
 
 static iso_status_t open_cpu(iso_device_t *device)
@@ -32,11 +31,16 @@ static iso_status_t open_cpu(iso_device_t *device)
     return ISO_OK;
 }
 
-static iso_status_t run_cpu(const iso_device_t *device, const iso_node_t *node,
-                            const iso_tensor_t *const *inputs,
-                            const iso_tensor_t *output)
+static iso_status_t run_cpu(const iso_device_t *device,
+                            const iso_cpu_step_t *step)
 {
-    return iso_cpu_run(device->cpu, node, inputs, output);
+    return iso_cpu_run_step(device->cpu, step);
+}
+
+static void convert_cpu(const iso_device_t *device, const iso_tensor_t *input,
+                        iso_format_t to, const iso_tensor_t *output)
+{
+    iso_cpu_convert(device->cpu, input, to, output);
 }
 
 static iso_status_t open_control(iso_device_t *device)
@@ -51,19 +55,23 @@ static iso_status_t open_control(iso_device_t *device)
 }
 
 static iso_status_t run_control(const iso_device_t *device,
-                                const iso_node_t *node,
-                                const iso_tensor_t *const *inputs,
-                                const iso_tensor_t *output)
+                                const iso_cpu_step_t *step)
 {
-    return iso_plain_blis_run(device->cpu, node, inputs, output);
+    return iso_plain_blis_run(device->cpu, step->node, step->inputs,
+                              step->output);
 }
 
 static const iso_device_kind_t kinds[] = {
-    {"ref", open_ref, run_ref},
-    {"cpu", open_cpu, run_cpu},
+    {.name = "ref", .open = open_ref, .run = run_ref},
+    {.name = "cpu",
+     .open = open_cpu,
+     .has_formats = true,
+     .run = run_cpu,
+     .convert = convert_cpu},
 };
 
-static const iso_device_kind_t control = {"control", open_control, run_control};
+static const iso_device_kind_t control = {
+    .name = "control", .open = open_control, .run = run_control};
 
 static const iso_device_kind_t *find_kind(const char *name)
 {

@@ -48,11 +48,14 @@ const char *iso_device_text(const iso_device_t *device);
 typedef struct iso_program_options {
     void *buffer;        /* for activations, borrowed; NULL: own */
     size_t buffer_bytes; /* of buffer */
+    bool keeps_values;   /* each node makes its value, for an observer; else
+                          * several may be one step */
 } iso_program_options_t;
 
 /* Bytes of activations that a program for this static graph needs. */
-iso_status_t iso_program_buffer_bytes(const iso_graph_t *graph,
-                                      size_t *bytes_out);
+iso_status_t iso_program_buffer_bytes(const iso_device_t *device,
+                                      const iso_graph_t *graph,
+                                      bool keeps_values, size_t *bytes_out);
 
 /*
  * The graph is borrowed and must outlive the program. Errors: ISO_INVAL when
@@ -65,7 +68,9 @@ iso_status_t iso_program_create(iso_device_t *device, const iso_graph_t *graph,
 void iso_program_destroy(iso_program_t **program);
 
 /*
- * Say where an input's or a param's elements are; kept until bound again.
+ * Say where an input's or a param's elements are; kept until bound again. A
+ * param's are read when the program next begins, and may be packed then: bind
+ * it again when they change. (weight.h binds what was packed before.)
  * data must be aligned to 4 bytes, to 8 where an element has 8, and stay
  * valid while the program runs.
  * Errors: ISO_INVAL when the graph has no such leaf, or data is not aligned.
@@ -144,7 +149,7 @@ void iso_program_skip(iso_program_t *program);
 typedef iso_status_t iso_program_observer_t(void *arg, iso_node_id_t node,
                                             const iso_tensor_t *value);
 
-/* observer may be NULL: nobody observes. */
+/* observer may be NULL: nobody observes. For programs that keep values. */
 void iso_program_observe(iso_program_t *program,
                          iso_program_observer_t *observer, void *arg);
 

@@ -11,9 +11,10 @@ enum { ISO_DEVICE_TEXT_BYTES = 64 };
 typedef struct iso_device_kind {
     const char *name;
     iso_status_t (*open)(iso_device_t *device); /* sets text */
-    iso_status_t (*run)(const iso_device_t *device, const iso_node_t *node,
-                        const iso_tensor_t *const *inputs,
-                        const iso_tensor_t *output);
+    bool has_formats; /* kernel/format.h; else all is plain and by itself */
+    iso_status_t (*run)(const iso_device_t *device, const iso_cpu_step_t *step);
+    void (*convert)(const iso_device_t *device, const iso_tensor_t *input,
+                    iso_format_t to, const iso_tensor_t *output);
 } iso_device_kind_t;
 
 struct iso_device {

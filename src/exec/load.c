@@ -2,13 +2,26 @@
 
 #include "isotome/error.h"
 
+#include "base/log.h"
 #include "base/mem.h"
+#include "device/weight.h"
 #include "exec/slab_sums.h"
 
-/* What was read of a weight; the axis of all of it is ISO_AXIS_WHOLE. */
+#include <pthread.h>
+
+/* Of a weight that are read, then packed, if its rows are not longer. */
+enum { PART_BYTES = 8 * 1024 * 1024 };
+
+_Static_assert((int)ISO_AXIS_WHOLE == (int)ISO_READ_WHOLE,
+               "a slab is read as it is planned");
+
+/* What is read of a weight; the axis of all of it is ISO_AXIS_WHOLE. */
 typedef struct part {
     iso_slab_sum_t slab;
-    void *data;
+    iso_weight_uses_t uses;
+    iso_weight_t *weight;
+    int64_t rows; /* of the first dim of the slab */
+    size_t row_bytes;
 } part_t;
 
 struct iso_load {
@@ -20,7 +33,25 @@ struct iso_load {
     size_t check_bytes;
 };
 
-/* -- parts -- */
+static const iso_weight_info_t *info_of(const iso_load_t *load,
+                                        const part_t *part)
+{
+    return iso_model_weight(load->model, (int)part->slab.weight);
+}
+
+/* A failure with the names of file and weight. */
+static iso_status_t named(const iso_load_t *load, const part_t *part,
+                          iso_status_t status)
+{
+    if (status == ISO_OK) {
+        return ISO_OK;
+    }
+    return iso_fail_context(status, "model '%s': weight '%s'",
+                            iso_model_path(load->model),
+                            info_of(load, part)->name);
+}
+
+/* -- what is wanted -- */
 
 /* What a part is, without its sum. An empty slab begins at 0. */
 static iso_status_t slab_of(const iso_load_t *load,
@@ -43,9 +74,8 @@ static iso_status_t slab_of(const iso_load_t *load,
     return ISO_OK;
 }
 
-/* NULL when it was not read. */
-static const part_t *find_part(const iso_load_t *load,
-                               const iso_slab_sum_t *slab)
+/* The part with this slab; a new one when there is none. */
+static part_t *part_of(iso_load_t *load, const iso_slab_sum_t *slab)
 {
     for (int i = 0; i < load->n_parts; i++) {
         const iso_slab_sum_t *known = &load->parts[i].slab;
@@ -55,94 +85,410 @@ static const part_t *find_part(const iso_load_t *load,
             return &load->parts[i];
         }
     }
-    return NULL;
+    part_t *part = &load->parts[load->n_parts++];
+
+    part->slab = *slab;
+    return part;
+}
+
+static iso_node_id_t node_of(const iso_local_t *local,
+                             const iso_weight_part_t *wanted)
+{
+    const iso_node_id_t node = iso_graph_find(local->graph, wanted->node);
+
+    ISO_ASSERT(node != ISO_NO_NODE);
+    return node;
+}
+
+static iso_status_t list_local(iso_load_t *load, const iso_local_t *local,
+                               const iso_program_t *program)
+{
+    for (int i = 0; i < local->n_weights; i++) {
+        const iso_weight_part_t *wanted = &local->weights[i];
+        iso_slab_sum_t slab;
+
+        ISO_TRY(slab_of(load, wanted, &slab));
+        part_t *part = part_of(load, &slab);
+        if (program != NULL) {
+            iso_status_t status =
+                iso_program_uses(program, node_of(local, wanted), &part->uses);
+            if (status != ISO_OK) {
+                return named(load, part, status);
+            }
+        }
+    }
+    return ISO_OK;
+}
+
+/* Room for all parts that the forms can have. */
+static iso_status_t reserve_list(iso_load_t *load, const iso_load_spec_t *spec)
+{
+    size_t most = 0;
+
+    for (int form = 0; form < ISO_FORM_COUNT; form++) {
+        most += spec->locals[form] == NULL
+                    ? 0
+                    : (size_t)spec->locals[form]->n_weights;
+    }
+    load->parts = iso_alloc_zeroed(most, sizeof *load->parts);
+    load->sums = iso_alloc_zeroed(most, sizeof *load->sums);
+    return load->parts == NULL || load->sums == NULL ? ISO_NOMEM : ISO_OK;
+}
+
+static iso_status_t list_parts(iso_load_t *load, const iso_load_spec_t *spec)
+{
+    iso_status_t status = reserve_list(load, spec);
+
+    for (int form = 0; status == ISO_OK && form < ISO_FORM_COUNT; form++) {
+        if (spec->locals[form] != NULL) {
+            status = list_local(load, spec->locals[form], spec->programs[form]);
+        }
+    }
+    return status;
+}
+
+/* -- memory -- */
+
+static iso_status_t view_part(const iso_load_t *load, const part_t *part,
+                              iso_tensor_t *view_out)
+{
+    const iso_weight_info_t *info = info_of(load, part);
+    const iso_slab_sum_t *slab = &part->slab;
+    iso_shape_t shape = info->shape;
+    size_t bytes = 0;
+
+    if (slab->axis != ISO_AXIS_WHOLE) {
+        ISO_TRY(iso_weight_part_bytes(info, (int)slab->axis, slab->begin,
+                                      slab->end, &bytes));
+        shape.dim[slab->axis] = iso_dim_of(slab->end - slab->begin);
+    }
+    return iso_tensor_view(info->dtype, &shape, NULL, view_out);
+}
+
+static iso_status_t reserve_part(const iso_load_t *load, part_t *part,
+                                 const iso_device_t *device)
+{
+    iso_tensor_t view = {0};
+
+    ISO_TRY(view_part(load, part, &view));
+    part->rows = view.rank == 0 ? 1 : view.dims[0];
+    part->row_bytes =
+        part->rows == 0 ? 0 : iso_tensor_bytes(&view) / (size_t)part->rows;
+    return iso_weight_create(device, &view, &part->uses, &part->weight);
+}
+
+static iso_status_t reserve_parts(iso_load_t *load, const iso_device_t *device)
+{
+    for (int i = 0; i < load->n_parts; i++) {
+        part_t *part = &load->parts[i];
+        iso_status_t status =
+            named(load, part, reserve_part(load, part, device));
+
+        if (status != ISO_OK) {
+            return status;
+        }
+    }
+    return ISO_OK;
 }
 
 /* -- reading -- */
 
-static iso_status_t reserve(const iso_load_t *load,
-                            const iso_weight_info_t *info, part_t *part)
-{
-    const iso_slab_sum_t *slab = &part->slab;
-    size_t bytes = info->bytes;
-    iso_status_t status = ISO_OK;
+/* Rows of a part that are in memory, plain. */
+typedef struct rows {
+    part_t *part; /* NULL: none */
+    int64_t first;
+    int64_t count;
+    void *data;
+} rows_t;
 
-    if (slab->axis != ISO_AXIS_WHOLE) {
-        status = iso_weight_part_bytes(info, (int)slab->axis, slab->begin,
-                                       slab->end, &bytes);
+/* Rows after rows, of all parts. */
+typedef struct stream {
+    iso_load_t *load;
+    int part;                    /* the one that is read */
+    iso_weight_reader_t *reader; /* NULL: not begun */
+    int64_t next;                /* row */
+    int n_stagings;              /* 2: while one is packed */
+    int staging;                 /* the one to read into */
+    char *stagings[2];
+} stream_t;
+
+static int64_t rows_at_once(const part_t *part)
+{
+    const int64_t unit = iso_weight_part(part->weight);
+    const int64_t room = part->row_bytes == 0
+                             ? part->rows
+                             : (int64_t)(PART_BYTES / part->row_bytes);
+    const int64_t most = room < unit ? unit : room / unit * unit;
+
+    return most < part->rows ? most : part->rows;
+}
+
+static iso_status_t reserve_stagings(stream_t *stream)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < stream->load->n_parts; i++) {
+        const part_t *part = &stream->load->parts[i];
+        const size_t bytes = (size_t)rows_at_once(part) * part->row_bytes;
+
+        if (iso_weight_plain(part->weight) == NULL && bytes > most) {
+            most = bytes;
+        }
     }
-    if (status == ISO_OK) {
-        part->data = iso_alloc(bytes);
-        status = part->data == NULL ? ISO_NOMEM : ISO_OK;
-    }
-    if (status != ISO_OK) {
-        return iso_fail_context(status, "model '%s': weight '%s'",
-                                iso_model_path(load->model), info->name);
+    for (int i = 0; i < stream->n_stagings; i++) {
+        stream->stagings[i] = iso_alloc(most);
+        if (stream->stagings[i] == NULL) {
+            return ISO_NOMEM;
+        }
     }
     return ISO_OK;
 }
 
-static iso_status_t read_part(iso_load_t *load, const iso_slab_sum_t *slab)
+static void free_stream(stream_t *stream)
 {
-    const iso_weight_info_t *info =
-        iso_model_weight(load->model, (int)slab->weight);
-    part_t *part = &load->parts[load->n_parts];
-
-    part->slab = *slab;
-    load->n_parts++;
-    ISO_TRY(reserve(load, info, part));
-    if (slab->axis == ISO_AXIS_WHOLE) {
-        return iso_model_read(load->model, info, part->data);
+    iso_weight_reader_close(&stream->reader);
+    for (int i = 0; i < stream->n_stagings; i++) {
+        iso_free(stream->stagings[i]);
     }
-    ISO_TRY(iso_model_read_part(load->model, info, (int)slab->axis, slab->begin,
-                                slab->end, part->data, &part->slab.sum));
-    if (slab->end > slab->begin) {
+}
+
+/* Where the next rows of a part are read to. */
+static void *place_of(stream_t *stream, const part_t *part)
+{
+    char *plain = iso_weight_plain(part->weight);
+
+    if (plain != NULL) {
+        return plain + (size_t)stream->next * part->row_bytes;
+    }
+    stream->staging = (stream->staging + 1) % stream->n_stagings;
+    return stream->stagings[stream->staging];
+}
+
+/* All rows of the part have been read. */
+static iso_status_t end_part(stream_t *stream, part_t *part)
+{
+    iso_load_t *load = stream->load;
+
+    ISO_TRY(iso_weight_reader_end(stream->reader, &part->slab.sum));
+    iso_weight_reader_close(&stream->reader);
+    if (part->slab.end > part->slab.begin) {
         load->sums[load->n_sums] = part->slab;
         load->n_sums++;
     }
+    stream->part++;
     return ISO_OK;
 }
 
-static iso_status_t read_local(iso_load_t *load, const iso_local_t *local)
+static iso_status_t begin_part(stream_t *stream, const part_t *part)
 {
+    const iso_slab_sum_t *slab = &part->slab;
+
+    stream->next = 0;
+    return iso_weight_reader_open(stream->load->model,
+                                  info_of(stream->load, part), (int)slab->axis,
+                                  slab->begin, slab->end, &stream->reader);
+}
+
+/* The next rows of a part; rows_out->part is NULL when it has none. */
+static iso_status_t read_some(stream_t *stream, part_t *part, rows_t *rows_out)
+{
+    const int64_t left = part->rows - stream->next;
+    const int64_t most = rows_at_once(part);
+    const int64_t count = left < most ? left : most;
+
+    *rows_out = (rows_t){.part = NULL};
+    if (count == 0) {
+        return ISO_OK;
+    }
+    *rows_out = (rows_t){part, stream->next, count, place_of(stream, part)};
+    stream->next += count;
+    return iso_weight_reader_next(stream->reader, count, rows_out->data);
+}
+
+/* The next rows of all parts; rows_out->part is NULL when all has been read. */
+static iso_status_t read_rows(stream_t *stream, rows_t *rows_out)
+{
+    *rows_out = (rows_t){.part = NULL};
+    while (rows_out->part == NULL && stream->part < stream->load->n_parts) {
+        part_t *part = &stream->load->parts[stream->part];
+        iso_status_t status =
+            stream->reader == NULL ? begin_part(stream, part) : ISO_OK;
+
+        if (status == ISO_OK) {
+            status = read_some(stream, part, rows_out);
+        }
+        if (status == ISO_OK && stream->next == part->rows) {
+            status = end_part(stream, part);
+        }
+        if (status != ISO_OK) {
+            return status;
+        }
+    }
+    return ISO_OK;
+}
+
+static void pack_rows(const rows_t *rows)
+{
+    iso_weight_fill(rows->part->weight, rows->first, rows->count, rows->data);
+}
+
+static iso_status_t read_then_pack(stream_t *stream)
+{
+    rows_t rows = {.part = NULL};
+
+    do {
+        ISO_TRY(read_rows(stream, &rows));
+        if (rows.part != NULL) {
+            pack_rows(&rows);
+        }
+    } while (rows.part != NULL);
+    return ISO_OK;
+}
+
+/* -- reading while packing -- */
+
+/*
+ * A thread that packs. HDF5 and the text of an error belong to the thread that
+ * reads. They wait for each other without spinning: a rank may have to share
+ * its cores.
+ */
+typedef struct packer {
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    rows_t rows; /* to be packed; part is NULL when they are */
+    bool ends;
+} packer_t;
+
+static void *pack_given(void *arg)
+{
+    packer_t *packer = arg;
+
+    (void)pthread_mutex_lock(&packer->mutex);
+    while (packer->rows.part != NULL || !packer->ends) {
+        if (packer->rows.part == NULL) {
+            (void)pthread_cond_wait(&packer->changed, &packer->mutex);
+            continue;
+        }
+        const rows_t rows = packer->rows;
+
+        (void)pthread_mutex_unlock(&packer->mutex);
+        pack_rows(&rows);
+        (void)pthread_mutex_lock(&packer->mutex);
+        packer->rows.part = NULL;
+        (void)pthread_cond_signal(&packer->changed);
+    }
+    (void)pthread_mutex_unlock(&packer->mutex);
+    return NULL;
+}
+
+/* When it returns, the rows given before are packed. */
+static void give_rows(packer_t *packer, const rows_t *rows)
+{
+    (void)pthread_mutex_lock(&packer->mutex);
+    while (packer->rows.part != NULL) {
+        (void)pthread_cond_wait(&packer->changed, &packer->mutex);
+    }
+    packer->rows = *rows;
+    packer->ends = rows->part == NULL;
+    (void)pthread_cond_signal(&packer->changed);
+    (void)pthread_mutex_unlock(&packer->mutex);
+}
+
+static bool start_packer(packer_t *packer)
+{
+    if (pthread_mutex_init(&packer->mutex, NULL) != 0) {
+        return false;
+    }
+    if (pthread_cond_init(&packer->changed, NULL) == 0) {
+        if (pthread_create(&packer->thread, NULL, pack_given, packer) == 0) {
+            return true;
+        }
+        (void)pthread_cond_destroy(&packer->changed);
+    }
+    (void)pthread_mutex_destroy(&packer->mutex);
+    return false;
+}
+
+static void stop_packer(packer_t *packer)
+{
+    const rows_t none = {.part = NULL};
+
+    give_rows(packer, &none);
+    (void)pthread_join(packer->thread, NULL);
+    (void)pthread_cond_destroy(&packer->changed);
+    (void)pthread_mutex_destroy(&packer->mutex);
+}
+
+static iso_status_t read_while_packing(stream_t *stream)
+{
+    packer_t packer = {.rows = {.part = NULL}};
+    rows_t rows = {.part = NULL};
     iso_status_t status = ISO_OK;
 
-    for (int i = 0; status == ISO_OK && i < local->n_weights; i++) {
+    if (!start_packer(&packer)) {
+        return read_then_pack(stream); /* it needs no other thread */
+    }
+    do {
+        status = read_rows(stream, &rows);
+        if (status == ISO_OK && rows.part != NULL) {
+            give_rows(&packer, &rows);
+        }
+    } while (status == ISO_OK && rows.part != NULL);
+    stop_packer(&packer);
+    return status;
+}
+
+static iso_status_t read_parts(iso_load_t *load, int threads)
+{
+    stream_t stream = {.load = load, .n_stagings = threads > 1 ? 2 : 1};
+    iso_status_t status = reserve_stagings(&stream);
+
+    if (status == ISO_OK) {
+        status =
+            threads > 1 ? read_while_packing(&stream) : read_then_pack(&stream);
+    }
+    free_stream(&stream);
+    return status;
+}
+
+/* -- all of it -- */
+
+static iso_status_t bind_local(iso_load_t *load, const iso_local_t *local,
+                               iso_program_t *program)
+{
+    for (int i = 0; i < local->n_weights; i++) {
+        const iso_weight_part_t *wanted = &local->weights[i];
         iso_slab_sum_t slab;
 
-        status = slab_of(load, &local->weights[i], &slab);
-        if (status == ISO_OK && find_part(load, &slab) == NULL) {
-            status = read_part(load, &slab);
-        }
+        ISO_TRY(slab_of(load, wanted, &slab));
+        iso_program_bind_weight(program, node_of(local, wanted),
+                                part_of(load, &slab)->weight);
     }
-    return status;
+    return ISO_OK;
 }
 
-static iso_status_t read_locals(iso_load_t *load,
-                                const iso_local_t *const *locals)
+static iso_status_t bind_parts(iso_load_t *load, const iso_load_spec_t *spec)
 {
-    size_t most = 0;
     iso_status_t status = ISO_OK;
 
-    for (int form = 0; form < ISO_FORM_COUNT; form++) {
-        most += locals[form] == NULL ? 0 : (size_t)locals[form]->n_weights;
-    }
-    load->parts = iso_alloc_zeroed(most, sizeof *load->parts);
-    load->sums = iso_alloc_zeroed(most, sizeof *load->sums);
-    if (load->parts == NULL || load->sums == NULL) {
-        return ISO_NOMEM;
-    }
     for (int form = 0; status == ISO_OK && form < ISO_FORM_COUNT; form++) {
-        if (locals[form] != NULL) {
-            status = read_local(load, locals[form]);
+        if (spec->programs[form] != NULL) {
+            status = bind_local(load, spec->locals[form], spec->programs[form]);
         }
     }
     return status;
 }
 
-iso_status_t iso_load_parts(iso_model_t *model,
-                            const iso_local_t *const *locals,
-                            iso_load_t **load_out)
+static iso_status_t load_parts(iso_load_t *load, const iso_load_spec_t *spec)
+{
+    ISO_TRY(list_parts(load, spec));
+    ISO_TRY(reserve_parts(load, spec->device));
+    ISO_TRY(read_parts(load, spec->threads));
+    return bind_parts(load, spec);
+}
+
+iso_status_t iso_load_parts(const iso_load_spec_t *spec, iso_load_t **load_out)
 {
     iso_load_t *load = iso_alloc_zeroed(1, sizeof *load);
 
@@ -150,8 +496,8 @@ iso_status_t iso_load_parts(iso_model_t *model,
     if (load == NULL) {
         return ISO_NOMEM;
     }
-    load->model = model;
-    iso_status_t status = read_locals(load, locals);
+    load->model = spec->model;
+    iso_status_t status = load_parts(load, spec);
     if (status != ISO_OK) {
         iso_load_free(&load);
         return status;
@@ -166,15 +512,13 @@ void iso_load_free(iso_load_t **load)
         return;
     }
     for (int i = 0; i < (*load)->n_parts; i++) {
-        iso_free((*load)->parts[i].data);
+        iso_weight_destroy(&(*load)->parts[i].weight);
     }
     iso_free((*load)->sums);
     iso_free((*load)->parts);
     iso_free(*load);
     *load = NULL;
 }
-
-/* -- use -- */
 
 iso_status_t iso_load_verify(iso_load_t *load, MPI_Comm comm)
 {
@@ -189,23 +533,4 @@ iso_status_t iso_load_verify(iso_load_t *load, MPI_Comm comm)
 size_t iso_load_check_bytes(const iso_load_t *load)
 {
     return load->check_bytes;
-}
-
-iso_status_t iso_load_bind(const iso_load_t *load, const iso_local_t *local,
-                           iso_program_t *program)
-{
-    for (int i = 0; i < local->n_weights; i++) {
-        const iso_weight_part_t *wanted = &local->weights[i];
-        iso_slab_sum_t slab;
-
-        ISO_TRY(slab_of(load, wanted, &slab));
-        const part_t *part = find_part(load, &slab);
-        if (part == NULL) {
-            return iso_fail(ISO_INVAL,
-                            "node '%s': its part of weight '%s' is not loaded",
-                            wanted->node, wanted->weight);
-        }
-        ISO_TRY(iso_program_bind(program, wanted->node, part->data));
-    }
-    return ISO_OK;
 }

@@ -1,14 +1,17 @@
 /*
- * Load: the weights of one rank, read from the model file into memory,
- * verified, and nothing else of it.
+ * Load: the weights of one rank, read from the model file, verified, and kept
+ * as the rank's programs want them (device/weight.h), and nothing else of it.
+ * A weight is read in parts of bounded size: what is packed is never in memory
+ * plain as a whole.
  *
  * A whole weight is checked by its own digest when it is read. A slab cannot
  * be: the workers of a stage check their slabs together (slab_sums.h).
  *
- *     status = iso_load_parts(model, locals, &load);
+ *     iso_load_spec_t spec = {model, {full, tail}, {...}, device, threads};
+ *     status = iso_load_parts(&spec, &load);
  *     ISO_TRY(iso_par_agree(status, comm));
  *     ISO_TRY(iso_load_verify(load, comm)); // the workers of the stage
- *     ISO_TRY(iso_load_bind(load, locals[ISO_FORM_FULL], program));
+ *     run the programs
  */
 #ifndef ISO_LOAD_H
 #define ISO_LOAD_H
@@ -23,18 +26,25 @@
 
 typedef struct iso_load iso_load_t;
 
+typedef struct iso_load_spec {
+    iso_model_t *model;                        /* outlives the load */
+    const iso_local_t *locals[ISO_FORM_COUNT]; /* NULL: no such form */
+    iso_program_t *programs[ISO_FORM_COUNT];   /* of the locals' graphs; NULL:
+                                                * parts are read and checked,
+                                                * and not kept for it */
+    const iso_device_t *device;
+    int threads; /* of the device; with two it reads while it packs */
+} iso_load_spec_t;
+
 /*
  * Read the parts of weights that a worker's local graphs have, equal parts
- * once. Not collective.
+ * once, and bind them to the programs. Not collective.
  *
- * model   [in]  borrowed while load lives
- * locals  [in]  (ISO_FORM_COUNT), NULL where there is no such form
+ * load_out  [out]  what the programs are bound to: outlives them
  * Errors: ISO_INPUT for the file, ISO_INVAL for a slab that the weight does
  * not have, ISO_NOMEM; each names the weight.
  */
-iso_status_t iso_load_parts(iso_model_t *model,
-                            const iso_local_t *const *locals,
-                            iso_load_t **load_out);
+iso_status_t iso_load_parts(const iso_load_spec_t *spec, iso_load_t **load_out);
 void iso_load_free(iso_load_t **load);
 
 /*
@@ -49,13 +59,5 @@ iso_status_t iso_load_verify(iso_load_t *load, MPI_Comm comm);
 /* Bytes that iso_load_verify has read on this rank, which no worker needed:
  * they are in iso_model_bytes_read, and in no plan. */
 size_t iso_load_check_bytes(const iso_load_t *load);
-
-/*
- * Bind every weight of a local graph to a program of it.
- *
- * local  [in]  one whose parts were loaded
- */
-iso_status_t iso_load_bind(const iso_load_t *load, const iso_local_t *local,
-                           iso_program_t *program);
 
 #endif

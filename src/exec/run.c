@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/job_plan.h"
+#include "exec/load.h"
 #include "exec/overwrite.h"
 #include "exec/report.h"
 #include "exec/watch.h"
@@ -33,8 +34,8 @@ typedef struct job {
     iso_forms_t forms;
     MPI_Comm team; /* the workers of this rank's stage */
     iso_device_t *device;
-    iso_load_t *load;
     iso_worker_t *worker;
+    iso_load_t *load;
     iso_progress_t progress;
     iso_times_t times;
 } job_t;
@@ -47,6 +48,11 @@ static bool is_idle(const job_t *job)
 static int stage_of(const job_t *job)
 {
     return is_idle(job) ? -1 : iso_plan_part(job->plan.plan, job->rank)->stage;
+}
+
+static bool shows_progress(const job_t *job)
+{
+    return job->rank == 0 && job->options->progress;
 }
 
 /* Every rank with a stage opens every input: the first to read it, all to see
@@ -121,23 +127,6 @@ static iso_status_t cut(job_t *job)
     return ISO_OK;
 }
 
-static iso_status_t load(job_t *job)
-{
-    ISO_TRY(cut(job));
-    ISO_TRY(iso_device_open(job->options->device, job->options->threads,
-                            &job->device));
-    double begin_s = iso_clock_s();
-
-    const iso_local_t *const locals[ISO_FORM_COUNT] = {
-        [ISO_FORM_FULL] = job->locals[ISO_FORM_FULL].local,
-        [ISO_FORM_TAIL] = job->locals[ISO_FORM_TAIL].local,
-    };
-
-    ISO_TRY(iso_load_parts(job->plan.model, locals, &job->load));
-    job->times.load_s = iso_clock_s() - begin_s;
-    return ISO_OK;
-}
-
 static iso_status_t open_outputs(job_t *job)
 {
     iso_deliver_spec_t spec = {
@@ -166,7 +155,6 @@ static iso_status_t make_worker(job_t *job)
         .team = job->team,
         .batches = job->batches,
         .device = job->device,
-        .load = job->load,
         .feed = job->feed,
         .deliver = job->deliver,
         .watch = job->watch,
@@ -175,15 +163,40 @@ static iso_status_t make_worker(job_t *job)
     for (int form = 0; form < ISO_FORM_COUNT; form++) {
         spec.local[form] = job->locals[form].local;
     }
-    if (job->rank == 0 && job->options->progress) {
-        iso_progress_begin(&job->progress, job->batches.samples);
+    if (shows_progress(job)) {
         spec.progress = &job->progress;
     }
     return iso_worker_create(&spec, job->comm, &job->worker);
 }
 
-/* Outputs first: a name that is taken should not cost a load. Collective. */
 static iso_status_t reserve(job_t *job)
+{
+    ISO_TRY(cut(job));
+    ISO_TRY(iso_device_open(job->options->device, job->options->threads,
+                            &job->device));
+    return make_worker(job);
+}
+
+static iso_status_t load(job_t *job)
+{
+    const double begin_s = iso_clock_s();
+    iso_load_spec_t spec = {
+        .model = job->plan.model,
+        .device = job->device,
+        .threads = job->options->threads,
+    };
+
+    for (int form = 0; form < ISO_FORM_COUNT; form++) {
+        spec.locals[form] = job->locals[form].local;
+        spec.programs[form] = iso_worker_program(job->worker, (iso_form_t)form);
+    }
+    ISO_TRY(iso_load_parts(&spec, &job->load));
+    job->times.load_s = iso_clock_s() - begin_s;
+    return ISO_OK;
+}
+
+/* Outputs first: a name that is taken should not cost a load. Collective. */
+static iso_status_t prepare(job_t *job)
 {
     iso_status_t status = ISO_OK;
 
@@ -195,15 +208,15 @@ static iso_status_t reserve(job_t *job)
                                  is_idle(job) ? MPI_UNDEFINED : stage_of(job),
                                  job->rank, &job->team));
     if (!is_idle(job)) {
+        status = reserve(job);
+    }
+    ISO_TRY(iso_par_agree(status, job->comm));
+    if (!is_idle(job)) {
         status = load(job);
     }
     ISO_TRY(iso_par_agree(status, job->comm));
     if (!is_idle(job)) {
         status = iso_load_verify(job->load, job->team);
-    }
-    ISO_TRY(iso_par_agree(status, job->comm));
-    if (!is_idle(job)) {
-        status = make_worker(job);
     }
     return iso_par_agree(status, job->comm);
 }
@@ -216,6 +229,9 @@ static iso_status_t work(job_t *job)
     iso_status_t status = ISO_OK;
 
     ISO_TRY(iso_stop_create(job->comm, &stop));
+    if (shows_progress(job)) {
+        iso_progress_begin(&job->progress, job->batches.samples);
+    }
     if (job->worker != NULL) {
         status = iso_worker_run(job->worker, stop, &job->times);
     }
@@ -330,7 +346,7 @@ static iso_status_t run_job(job_t *job, FILE *table)
 {
     ISO_TRY(iso_job_plan_agree(job->options, job->comm, &job->plan));
     ISO_TRY(count_samples(job));
-    ISO_TRY(reserve(job));
+    ISO_TRY(prepare(job));
     ISO_TRY(work(job));
     return finish(job, table);
 }

@@ -31,7 +31,8 @@ static iso_status_t make_programs(iso_worker_t *worker)
         if (graph == NULL) {
             continue;
         }
-        ISO_TRY(iso_program_buffer_bytes(graph, &bytes));
+        ISO_TRY(iso_program_buffer_bytes(worker->spec.device, graph,
+                                         worker->spec.watch != NULL, &bytes));
         most = bytes > most ? bytes : most;
     }
     worker->buffer = iso_alloc(most);
@@ -39,7 +40,9 @@ static iso_status_t make_programs(iso_worker_t *worker)
         return ISO_NOMEM;
     }
     iso_program_options_t options = {.buffer = worker->buffer,
-                                     .buffer_bytes = most};
+                                     .buffer_bytes = most,
+                                     .keeps_values =
+                                         worker->spec.watch != NULL};
 
     for (int form = 0; form < ISO_FORM_COUNT; form++) {
         const iso_graph_t *graph = iso__worker_graph(worker, (iso_form_t)form);
@@ -49,8 +52,6 @@ static iso_status_t make_programs(iso_worker_t *worker)
         }
         ISO_TRY(iso_program_create(worker->spec.device, graph, &options,
                                    &worker->programs[form]));
-        ISO_TRY(iso_load_bind(worker->spec.load, worker->spec.local[form],
-                              worker->programs[form]));
         ISO_TRY(iso_feed_bind(worker->spec.feed, worker->programs[form]));
     }
     return ISO_OK;
@@ -251,6 +252,11 @@ iso_status_t iso_worker_create(const iso_worker_spec_t *spec, MPI_Comm comm,
     }
     *worker_out = worker;
     return ISO_OK;
+}
+
+iso_program_t *iso_worker_program(const iso_worker_t *worker, iso_form_t form)
+{
+    return worker->programs[form];
 }
 
 void iso_worker_finish(iso_worker_t *worker)

@@ -5,14 +5,14 @@
  * not pass between stages in pieces; what the others compute with comes by
  * exchanges (team.h).
  *
- * Everything is reserved when a worker is made; the loop allocates nothing.
+ * Everything is reserved when a worker is made, but for the weights, which are
+ * loaded into its programs; the loop allocates nothing.
  */
 #ifndef ISO_WORKER_H
 #define ISO_WORKER_H
 
 #include "exec/deliver.h"
 #include "exec/feed.h"
-#include "exec/load.h"
 #include "exec/progress.h"
 #include "exec/route.h"
 #include "exec/team.h"
@@ -27,7 +27,6 @@ typedef struct iso_worker_spec {
     MPI_Comm team; /* the stage's workers */
     iso_batches_t batches;
     iso_device_t *device;
-    const iso_load_t *load;
     iso_feed_t *feed;         /* reserved by the worker */
     iso_deliver_t *deliver;   /* of the last stage; else NULL */
     iso_progress_t *progress; /* NULL: silent */
@@ -42,6 +41,10 @@ typedef struct iso_worker iso_worker_t;
  */
 iso_status_t iso_worker_create(const iso_worker_spec_t *spec, MPI_Comm comm,
                                iso_worker_t **worker_out);
+
+/* Its program of a form, for the weights to be bound to before it runs; NULL
+ * when there is no such form. */
+iso_program_t *iso_worker_program(const iso_worker_t *worker, iso_form_t form);
 
 /*
  * Run the job's micro-batches. Not collective by itself: it talks to the

@@ -36,6 +36,11 @@ iso_rate_unit_t iso_rate_class_unit(iso_rate_class_t rate_class)
     return infos[rate_class].unit;
 }
 
+bool iso_rate_class_waits(iso_rate_class_t rate_class)
+{
+    return rate_class <= ISO_RATE_MATMUL_SKINNY;
+}
+
 static const iso_shape_t *shape_of(const iso_graph_t *graph,
                                    const iso_node_t *node, int operand)
 {

@@ -12,8 +12,10 @@
 #include "isotome/graph.h"
 
 #include "kernel/family.h"
+#include "kernel/format.h"
 
 typedef struct iso_cpu iso_cpu_t;
+typedef struct iso_panels iso_panels_t;
 
 /* threads >= 1. Errors: ISO_INVAL, ISO_NOMEM, ISO_UNSUPPORTED on a CPU
  * without FMA. */
@@ -23,9 +25,38 @@ void iso_cpu_destroy(iso_cpu_t **cpu);
 iso_family_t iso_cpu_family(const iso_cpu_t *cpu);
 int iso_cpu_threads(const iso_cpu_t *cpu);
 
-/* Same contract as iso_ref_run, the same bits. */
+/*
+ * One step of a program: a node, or a direct contraction with the addition
+ * and the activation that are joined with it (kernel/format.h). Tensors have
+ * the dims of the graph; data of a blocked one lies in blocks.
+ */
+typedef struct iso_cpu_step {
+    const iso_node_t *node;
+    const iso_tensor_t *const *inputs; /* (n_inputs), NULL: not given */
+    const iso_format_t *formats;       /* (n_inputs) of the operands; NULL:
+                                        * all plain */
+    const iso_tensor_t *output;
+    iso_format_t format;         /* of the output */
+    const iso_panels_t *panels;  /* of operand 1 of a direct node, else NULL;
+                                  * its plain elements are then not read */
+    const iso_tensor_t *addend;  /* of the joined addition, in the format of
+                                  * the output; NULL: none */
+    const iso_node_t *activated; /* the joined activation; NULL: none */
+} iso_cpu_step_t;
+
+/* The contract of iso_ref_run for each node of the step, the same bits. */
+iso_status_t iso_cpu_run_step(iso_cpu_t *cpu, const iso_cpu_step_t *step);
+
+/* A node by itself: every value plain, nothing packed. */
 iso_status_t iso_cpu_run(iso_cpu_t *cpu, const iso_node_t *node,
                          const iso_tensor_t *const *inputs,
                          const iso_tensor_t *output);
+
+/*
+ * Copy a value into the other format; both tensors have its dims.
+ * to  [in]  the format of output
+ */
+void iso_cpu_convert(const iso_cpu_t *cpu, const iso_tensor_t *input,
+                     iso_format_t to, const iso_tensor_t *output);
 
 #endif

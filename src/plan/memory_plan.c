@@ -3,99 +3,9 @@
 #include "isotome/error.h"
 
 #include "base/mem.h"
+#include "plan/memory_lives.h"
 
 #include <string.h>
-
-enum { PLACE_ALIGNMENT = 64 };
-
-/* -- lives -- */
-
-/*
- * When each value dies. A value is born when its node runs (time = node id)
- * and keeps its bytes through its last use; an alias lives as its owner.
- */
-typedef struct lives {
-    int32_t n_nodes;
-    size_t *bytes;        /* (n_nodes) rounded up; 0 for leaves and aliases */
-    iso_node_id_t *owner; /* (n_nodes) node that holds the bytes, or itself */
-    int32_t *last_use;    /* (n_nodes) of the owner; n_nodes: to the end */
-} lives_t;
-
-static void free_lives(lives_t *lives)
-{
-    iso_free(lives->bytes);
-    iso_free(lives->owner);
-    iso_free(lives->last_use);
-}
-
-static iso_status_t allocate_lives(int32_t n_nodes, lives_t *lives)
-{
-    size_t count = (size_t)n_nodes;
-
-    lives->n_nodes = n_nodes;
-    lives->bytes = iso_alloc_zeroed(count, sizeof *lives->bytes);
-    lives->owner = iso_alloc_zeroed(count, sizeof *lives->owner);
-    lives->last_use = iso_alloc_zeroed(count, sizeof *lives->last_use);
-    if (lives->bytes == NULL || lives->owner == NULL ||
-        lives->last_use == NULL) {
-        return ISO_NOMEM;
-    }
-    return ISO_OK;
-}
-
-/* Room that a value takes: whole cache lines, one at least, so that every
- * value has a place of its own. */
-static iso_status_t room_of(const iso_node_t *node, size_t *room_out)
-{
-    size_t bytes = 0;
-    iso_status_t status =
-        iso_tensor_bytes_of(node->dtype, &node->shape, &bytes);
-
-    if (status != ISO_OK) {
-        return iso_fail_context(status, "node '%s'", node->name);
-    }
-    bytes = bytes == 0 ? 1 : bytes;
-    *room_out =
-        (bytes + PLACE_ALIGNMENT - 1) / PLACE_ALIGNMENT * PLACE_ALIGNMENT;
-    return ISO_OK;
-}
-
-static void extend_life(lives_t *lives, iso_node_id_t node, int32_t time)
-{
-    iso_node_id_t owner = lives->owner[node];
-
-    if (lives->last_use[owner] < time) {
-        lives->last_use[owner] = time;
-    }
-}
-
-static iso_status_t begin_life(const iso_graph_t *graph, iso_node_id_t id,
-                               lives_t *lives)
-{
-    const iso_node_t *node = iso_graph_node(graph, id);
-    bool alias = node->op == ISO_OP_RESHAPE;
-
-    lives->owner[id] = alias ? lives->owner[node->inputs[0]] : id;
-    lives->last_use[id] = id;
-    for (int i = 0; i < node->n_inputs; i++) {
-        if (node->inputs[i] != ISO_NO_NODE) {
-            extend_life(lives, node->inputs[i], id);
-        }
-    }
-    return alias || iso_node_is_leaf(node) ? ISO_OK
-                                           : room_of(node, &lives->bytes[id]);
-}
-
-static iso_status_t fill_lives(const iso_graph_t *graph, lives_t *lives)
-{
-    for (iso_node_id_t id = 0; id < lives->n_nodes; id++) {
-        ISO_TRY(begin_life(graph, id, lives));
-    }
-    for (int i = 0; i < iso_graph_output_count(graph); i++) {
-        extend_life(lives, iso_graph_output(graph, i)->node, lives->n_nodes);
-    }
-    return ISO_OK;
-}
 
 /* -- holes -- */
 
@@ -106,7 +16,7 @@ typedef struct hole {
 } hole_t;
 
 typedef struct holes {
-    hole_t *list; /* (n_nodes + 1): each release makes one hole at most */
+    hole_t *list; /* (n_places + 1): each release makes one hole at most */
     int32_t count;
     size_t top; /* bytes in use at some time: what the buffer needs */
 } holes_t;
@@ -193,73 +103,120 @@ static void give(holes_t *holes, size_t begin, size_t bytes)
 
 /* -- plan -- */
 
-/* Values by the time of their last use: lists linked through next. */
+/* Places by the time of their last use: lists linked through next. */
 typedef struct deaths {
-    iso_node_id_t *first; /* (n_nodes) by time, ISO_NO_NODE when none */
-    iso_node_id_t *next;  /* (n_nodes) */
+    int32_t *first; /* (n_nodes) by time, ISO__NO_PLACE when none */
+    int32_t *next;  /* (n_places) */
 } deaths_t;
 
-static void fill_deaths(const lives_t *lives, deaths_t *deaths)
+static void fill_deaths(const iso__lives_t *lives, deaths_t *deaths)
 {
     for (int32_t i = 0; i < lives->n_nodes; i++) {
-        deaths->first[i] = ISO_NO_NODE;
+        deaths->first[i] = ISO__NO_PLACE;
     }
-    for (iso_node_id_t id = 0; id < lives->n_nodes; id++) {
-        int32_t time = lives->last_use[id];
-        if (lives->bytes[id] > 0 && time < lives->n_nodes) {
-            deaths->next[id] = deaths->first[time];
-            deaths->first[time] = id;
+    for (int32_t place = 0; place < lives->n_places; place++) {
+        int32_t time = lives->last_use[place];
+        if (lives->bytes[place] > 0 && time < lives->n_nodes) {
+            deaths->next[place] = deaths->first[time];
+            deaths->first[time] = place;
         }
     }
 }
 
-/* A node's result gets its place while its operands still hold theirs. */
-static iso_status_t place_values(const lives_t *lives, const deaths_t *deaths,
-                                 holes_t *holes, iso_memory_plan_t *plan)
+/* Where the plan keeps the offset of a place. */
+static int64_t *offset_of(const iso_memory_plan_t *plan, int32_t place)
 {
-    for (iso_node_id_t id = 0; id < lives->n_nodes; id++) {
-        iso_node_id_t owner = lives->owner[id];
+    return place < plan->n_nodes
+               ? &plan->offset_bytes[place]
+               : &plan->copy_offset_bytes[place - plan->n_nodes];
+}
 
-        plan->alias[id] = owner == id ? ISO_NO_NODE : owner;
-        plan->offset_bytes[id] =
-            owner == id ? ISO_MEMORY_NONE : plan->offset_bytes[owner];
-        if (lives->bytes[id] > 0) {
-            if (lives->bytes[id] > (size_t)INT64_MAX - holes->top) {
-                return iso_fail(ISO_SHAPE,
-                                "the values of the graph take more than %lld "
-                                "bytes",
-                                (long long)INT64_MAX);
-            }
-            plan->offset_bytes[id] = (int64_t)take(holes, lives->bytes[id]);
+static iso_status_t give_birth(const iso__lives_t *lives, int32_t time,
+                               holes_t *holes, iso_memory_plan_t *plan)
+{
+    for (int32_t place = lives->first_born[time]; place != ISO__NO_PLACE;
+         place = lives->next_born[place]) {
+        if (lives->bytes[place] > (size_t)INT64_MAX - holes->top) {
+            return iso_fail(ISO_SHAPE,
+                            "the values of the graph take more than %lld "
+                            "bytes",
+                            (long long)INT64_MAX);
         }
-        for (iso_node_id_t dead = deaths->first[id]; dead != ISO_NO_NODE;
+        *offset_of(plan, place) = (int64_t)take(holes, lives->bytes[place]);
+    }
+    return ISO_OK;
+}
+
+/* What a step makes gets its place while its operands still hold theirs. */
+static iso_status_t place_values(const iso__lives_t *lives,
+                                 const deaths_t *deaths, holes_t *holes,
+                                 iso_memory_plan_t *plan)
+{
+    for (int32_t time = 0; time < lives->n_nodes; time++) {
+        ISO_TRY(give_birth(lives, time, holes, plan));
+        for (int32_t dead = deaths->first[time]; dead != ISO__NO_PLACE;
              dead = deaths->next[dead]) {
-            give(holes, (size_t)plan->offset_bytes[dead], lives->bytes[dead]);
+            give(holes, (size_t)*offset_of(plan, dead), lives->bytes[dead]);
         }
     }
     plan->total_bytes = holes->top;
     return ISO_OK;
 }
 
-static iso_status_t plan_lives(const lives_t *lives, iso_memory_plan_t *plan)
+/* Whose bytes a node's plain elements are; itself when they are its own. */
+static iso_node_id_t owner_of(const iso__lives_t *lives, iso_node_id_t id)
 {
-    size_t count = (size_t)lives->n_nodes;
+    return lives->home[id] % lives->n_nodes;
+}
+
+static void begin_plan(const iso__lives_t *lives, iso_memory_plan_t *plan)
+{
+    for (iso_node_id_t id = 0; id < lives->n_nodes; id++) {
+        const iso_node_id_t owner = owner_of(lives, id);
+
+        plan->alias[id] = owner == id ? ISO_NO_NODE : owner;
+        plan->offset_bytes[id] = ISO_MEMORY_NONE;
+        plan->copy_offset_bytes[id] = ISO_MEMORY_NONE;
+    }
+}
+
+static void place_aliases(const iso__lives_t *lives, iso_memory_plan_t *plan)
+{
+    for (iso_node_id_t id = 0; id < lives->n_nodes; id++) {
+        if (plan->alias[id] != ISO_NO_NODE) {
+            plan->offset_bytes[id] = *offset_of(plan, lives->home[id]);
+        }
+    }
+}
+
+static iso_status_t plan_lives(const iso__lives_t *lives,
+                               iso_memory_plan_t *plan)
+{
+    const size_t n_nodes = (size_t)lives->n_nodes;
+    const size_t n_places = (size_t)lives->n_places;
     iso_status_t status = ISO_NOMEM;
     holes_t holes = {
-        .list = iso_alloc_zeroed(count + 1, sizeof *holes.list),
+        .list = iso_alloc_zeroed(n_places + 1, sizeof *holes.list),
     };
     deaths_t deaths = {
-        .first = iso_alloc_zeroed(count, sizeof *deaths.first),
-        .next = iso_alloc_zeroed(count, sizeof *deaths.next),
+        .first = iso_alloc_zeroed(n_nodes, sizeof *deaths.first),
+        .next = iso_alloc_zeroed(n_places, sizeof *deaths.next),
     };
 
     plan->n_nodes = lives->n_nodes;
-    plan->offset_bytes = iso_alloc_zeroed(count, sizeof *plan->offset_bytes);
-    plan->alias = iso_alloc_zeroed(count, sizeof *plan->alias);
+    plan->offset_bytes = iso_alloc_zeroed(n_nodes, sizeof *plan->offset_bytes);
+    plan->copy_offset_bytes =
+        iso_alloc_zeroed(n_nodes, sizeof *plan->copy_offset_bytes);
+    plan->alias = iso_alloc_zeroed(n_nodes, sizeof *plan->alias);
     if (holes.list != NULL && deaths.first != NULL && deaths.next != NULL &&
-        plan->offset_bytes != NULL && plan->alias != NULL) {
+        plan->offset_bytes != NULL && plan->copy_offset_bytes != NULL &&
+        plan->alias != NULL) {
+        begin_plan(lives, plan);
         fill_deaths(lives, &deaths);
         status = place_values(lives, &deaths, &holes, plan);
+    }
+    if (status == ISO_OK) {
+        place_aliases(lives, plan);
     }
     iso_free(holes.list);
     iso_free(deaths.first);
@@ -268,42 +225,92 @@ static iso_status_t plan_lives(const lives_t *lives, iso_memory_plan_t *plan)
 }
 
 iso_status_t iso_memory_plan_create(const iso_graph_t *graph,
+                                    const iso_formats_t *formats,
                                     iso_memory_plan_t *plan_out)
 {
-    lives_t lives = {0};
-    iso_status_t status = allocate_lives(iso_graph_node_count(graph), &lives);
+    iso__lives_t lives = {0};
 
     *plan_out = (iso_memory_plan_t){0};
-    if (status == ISO_OK) {
-        status = fill_lives(graph, &lives);
-    }
-    if (status == ISO_OK) {
-        status = plan_lives(&lives, plan_out);
-    }
+    ISO_TRY(iso__lives_create(graph, formats, &lives));
+    iso_status_t status = plan_lives(&lives, plan_out);
+
     if (status != ISO_OK) {
         iso_memory_plan_free(plan_out);
     }
-    free_lives(&lives);
+    iso__lives_free(&lives);
     return status;
 }
 
 void iso_memory_plan_free(iso_memory_plan_t *plan)
 {
     iso_free(plan->offset_bytes);
+    iso_free(plan->copy_offset_bytes);
     iso_free(plan->alias);
     *plan = (iso_memory_plan_t){0};
 }
 
+iso_status_t iso_memory_plan_bytes(const iso_graph_t *graph, size_t *bytes_out)
+{
+    iso_formats_t formats = {0};
+    iso_memory_plan_t plan = {0};
+    iso_status_t status = iso_formats_create(graph, true, &formats);
+
+    if (status == ISO_OK) {
+        status = iso_memory_plan_create(graph, &formats, &plan);
+    }
+    *bytes_out = plan.total_bytes;
+    iso_memory_plan_free(&plan);
+    iso_formats_free(&formats);
+    return status;
+}
+
 /* -- check -- */
 
-static iso_status_t check_entry(const iso_graph_t *graph, const lives_t *lives,
-                                const iso_memory_plan_t *plan, iso_node_id_t id)
+/* "'x'", or "the copy of 'x'". */
+typedef struct place_name {
+    const char *before;
+    const char *name;
+} place_name_t;
+
+static place_name_t name_of(const iso_graph_t *graph, int32_t place)
+{
+    const int32_t n_nodes = iso_graph_node_count(graph);
+
+    return (place_name_t){place < n_nodes ? "" : "the copy of ",
+                          iso_graph_node(graph, place % n_nodes)->name};
+}
+
+static iso_status_t check_place(const iso_graph_t *graph,
+                                const iso__lives_t *lives,
+                                const iso_memory_plan_t *plan, int32_t place)
+{
+    const place_name_t name = name_of(graph, place);
+    const int64_t offset = *offset_of(plan, place);
+    const size_t bytes = lives->bytes[place];
+
+    if ((bytes > 0) != (offset != ISO_MEMORY_NONE)) {
+        return iso_fail(ISO_INTERNAL, "memory plan: %s'%s' has offset %lld",
+                        name.before, name.name, (long long)offset);
+    }
+    if (bytes > 0 && (offset < 0 || offset % ISO__PLACE_ALIGNMENT != 0 ||
+                      (size_t)offset > plan->total_bytes ||
+                      bytes > plan->total_bytes - (size_t)offset)) {
+        return iso_fail(ISO_INTERNAL,
+                        "memory plan: %s'%s' has bytes [%lld, +%zu), outside "
+                        "%zu",
+                        name.before, name.name, (long long)offset, bytes,
+                        plan->total_bytes);
+    }
+    return ISO_OK;
+}
+
+static iso_status_t check_node(const iso_graph_t *graph,
+                               const iso__lives_t *lives,
+                               const iso_memory_plan_t *plan, iso_node_id_t id)
 {
     const char *name = iso_graph_node(graph, id)->name;
-    iso_node_id_t owner = lives->owner[id];
-    iso_node_id_t alias = owner == id ? ISO_NO_NODE : owner;
-    int64_t offset = plan->offset_bytes[id];
-    bool placed = lives->bytes[owner] > 0;
+    const iso_node_id_t owner = owner_of(lives, id);
+    const iso_node_id_t alias = owner == id ? ISO_NO_NODE : owner;
 
     if (plan->alias[id] != alias) {
         return iso_fail(ISO_INTERNAL,
@@ -311,29 +318,25 @@ static iso_status_t check_entry(const iso_graph_t *graph, const lives_t *lives,
                         "%d",
                         name, plan->alias[id], alias);
     }
-    if (placed != (offset != ISO_MEMORY_NONE) ||
-        offset != plan->offset_bytes[owner]) {
+    if (alias == ISO_NO_NODE) {
+        ISO_TRY(check_place(graph, lives, plan, id));
+    } else if (plan->offset_bytes[id] != *offset_of(plan, lives->home[id])) {
         return iso_fail(ISO_INTERNAL, "memory plan: '%s' has offset %lld", name,
-                        (long long)offset);
+                        (long long)plan->offset_bytes[id]);
     }
-    if (placed && (offset < 0 || offset % PLACE_ALIGNMENT != 0 ||
-                   (size_t)offset > plan->total_bytes ||
-                   lives->bytes[owner] > plan->total_bytes - (size_t)offset)) {
-        return iso_fail(ISO_INTERNAL,
-                        "memory plan: '%s' has bytes [%lld, +%zu), outside %zu",
-                        name, (long long)offset, lives->bytes[owner],
-                        plan->total_bytes);
+    if (lives->n_places > lives->n_nodes) {
+        return check_place(graph, lives, plan, lives->n_nodes + id);
     }
     return ISO_OK;
 }
 
-/* Values alive at one time. */
+/* Places in use at one time. */
 typedef struct alive {
-    iso_node_id_t *list; /* (n_nodes) */
+    int32_t *list; /* (n_places) */
     int32_t count;
 } alive_t;
 
-static void drop_dead(const lives_t *lives, int32_t time, alive_t *alive)
+static void drop_dead(const iso__lives_t *lives, int32_t time, alive_t *alive)
 {
     int32_t kept = 0;
 
@@ -345,45 +348,54 @@ static void drop_dead(const lives_t *lives, int32_t time, alive_t *alive)
     alive->count = kept;
 }
 
-static iso_status_t add_alive(const iso_graph_t *graph, const lives_t *lives,
-                              const iso_memory_plan_t *plan, iso_node_id_t id,
+static iso_status_t add_alive(const iso_graph_t *graph,
+                              const iso__lives_t *lives,
+                              const iso_memory_plan_t *plan, int32_t place,
                               alive_t *alive)
 {
-    size_t begin = (size_t)plan->offset_bytes[id];
-    size_t end = begin + lives->bytes[id];
+    const size_t begin = (size_t)*offset_of(plan, place);
+    const size_t end = begin + lives->bytes[place];
 
     for (int32_t i = 0; i < alive->count; i++) {
-        iso_node_id_t other = alive->list[i];
-        size_t other_begin = (size_t)plan->offset_bytes[other];
+        const int32_t other = alive->list[i];
+        const size_t other_begin = (size_t)*offset_of(plan, other);
 
         if (other_begin < end && begin < other_begin + lives->bytes[other]) {
-            return iso_fail(ISO_INTERNAL,
-                            "memory plan: '%s' and '%s' overlap at byte %zu",
-                            iso_graph_node(graph, other)->name,
-                            iso_graph_node(graph, id)->name,
-                            begin > other_begin ? begin : other_begin);
+            const place_name_t first = name_of(graph, other);
+            const place_name_t second = name_of(graph, place);
+
+            return iso_fail(
+                ISO_INTERNAL,
+                "memory plan: %s'%s' and %s'%s' overlap at byte %zu",
+                first.before, first.name, second.before, second.name,
+                begin > other_begin ? begin : other_begin);
         }
     }
-    alive->list[alive->count++] = id;
+    alive->list[alive->count++] = place;
     return ISO_OK;
 }
 
 static iso_status_t check_overlaps(const iso_graph_t *graph,
-                                   const lives_t *lives,
+                                   const iso__lives_t *lives,
                                    const iso_memory_plan_t *plan)
 {
     iso_status_t status = ISO_OK;
     alive_t alive = {
-        .list = iso_alloc_zeroed((size_t)lives->n_nodes, sizeof *alive.list),
+        .list = iso_alloc_zeroed((size_t)lives->n_places, sizeof *alive.list),
     };
 
     if (alive.list == NULL) {
         return ISO_NOMEM;
     }
-    for (iso_node_id_t id = 0; id < lives->n_nodes && status == ISO_OK; id++) {
-        if (lives->bytes[id] > 0) {
-            drop_dead(lives, id, &alive);
-            status = add_alive(graph, lives, plan, id, &alive);
+    for (int32_t time = 0; time < lives->n_nodes && status == ISO_OK; time++) {
+        int32_t place = lives->first_born[time];
+
+        if (place != ISO__NO_PLACE) {
+            drop_dead(lives, time, &alive);
+        }
+        while (place != ISO__NO_PLACE && status == ISO_OK) {
+            status = add_alive(graph, lives, plan, place, &alive);
+            place = lives->next_born[place];
         }
     }
     iso_free(alive.list);
@@ -391,25 +403,23 @@ static iso_status_t check_overlaps(const iso_graph_t *graph,
 }
 
 iso_status_t iso_memory_plan_check(const iso_graph_t *graph,
+                                   const iso_formats_t *formats,
                                    const iso_memory_plan_t *plan)
 {
-    lives_t lives = {0};
-    iso_status_t status;
+    iso__lives_t lives = {0};
+    iso_status_t status = ISO_OK;
 
     if (plan->n_nodes != iso_graph_node_count(graph)) {
         return iso_fail(ISO_INTERNAL, "memory plan: %d nodes, expected %d",
                         plan->n_nodes, iso_graph_node_count(graph));
     }
-    status = allocate_lives(plan->n_nodes, &lives);
-    if (status == ISO_OK) {
-        status = fill_lives(graph, &lives);
-    }
+    ISO_TRY(iso__lives_create(graph, formats, &lives));
     for (iso_node_id_t id = 0; id < lives.n_nodes && status == ISO_OK; id++) {
-        status = check_entry(graph, &lives, plan, id);
+        status = check_node(graph, &lives, plan, id);
     }
     if (status == ISO_OK) {
         status = check_overlaps(graph, &lives, plan);
     }
-    free_lives(&lives);
+    iso__lives_free(&lives);
     return status;
 }

@@ -20,8 +20,13 @@ double iso_cost_seconds(const iso_node_t *node, const iso_node_cost_t *cost,
     if (is_free(node)) {
         return 0.0;
     }
-    return fmax(work / iso_machine_rank_rate(rank, cost->rate_class).per_s,
-                bytes / rank->memory_bytes_per_s);
+
+    const double work_s =
+        work / iso_machine_rank_rate(rank, cost->rate_class).per_s;
+    const double bytes_s = bytes / rank->memory_bytes_per_s;
+
+    return iso_rate_class_waits(cost->rate_class) ? work_s + bytes_s
+                                                  : fmax(work_s, bytes_s);
 }
 
 bool iso_cost_same_speed(const iso_machine_rank_t *a,

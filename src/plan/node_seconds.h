@@ -1,7 +1,8 @@
 /*
- * Predicted seconds of a node on one rank: the longer of its work at the
- * rank's rate for its rate class (isotome/rate.h) and its bytes at the rank's
- * memory bandwidth. Leaves and reshapes, which do nothing, take no time.
+ * Predicted seconds of a node on one rank, from its work at the rank's rate
+ * for its rate class (isotome/rate.h) and its bytes at the rank's memory
+ * bandwidth: the sum of both for contractions, the longer one for all else.
+ * Leaves and reshapes, which do nothing, take no time.
  */
 #ifndef ISO_NODE_SECONDS_H
 #define ISO_NODE_SECONDS_H

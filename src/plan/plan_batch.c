@@ -24,20 +24,18 @@ iso_status_t iso__plan_bind(const iso_plan_t *plan, const iso_graph_t *graph,
                           bound_out);
 }
 
-/* Bytes of the whole model's activations for one sample: no stage has more. */
+/* Bytes of the whole model's activations for one sample: about what the
+ * stages have, or more. */
 static iso_status_t bytes_of_a_sample(const iso_plan_t *plan,
                                       const iso_graph_t *graph,
                                       size_t *bytes_out)
 {
     iso_graph_t *bound = NULL;
-    iso_memory_plan_t memory = {0};
     iso_status_t status = iso__plan_bind(plan, graph, 1, &bound);
 
     if (status == ISO_OK) {
-        status = iso_memory_plan_create(bound, &memory);
+        status = iso_memory_plan_bytes(bound, bytes_out);
     }
-    *bytes_out = memory.total_bytes;
-    iso_memory_plan_free(&memory);
     iso_graph_destroy(&bound);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "isotome/error.h"
 
 #include "base/mem.h"
+#include "kernel/panels.h"
 #include "kernel/scratch.h"
 #include "plan/buffers.h"
 #include "plan/memory_plan.h"
@@ -42,6 +43,24 @@ static iso_status_t count_weights(const iso_local_t *local,
         part->weight_bytes = iso_bytes_add(part->weight_bytes, bytes);
     }
     return ISO_OK;
+}
+
+/* Weights as they are kept: packed, plain or both. */
+static iso_status_t count_held(const iso_local_t *local, iso_plan_part_t *part)
+{
+    const int32_t n = iso_graph_node_count(local->graph);
+    size_t *bytes = iso_alloc_zeroed((size_t)n, sizeof *bytes);
+
+    if (bytes == NULL) {
+        return ISO_NOMEM;
+    }
+    iso_status_t status = iso_panels_bytes(local->graph, bytes);
+
+    for (iso_node_id_t id = 0; status == ISO_OK && id < n; id++) {
+        part->held_bytes = iso_bytes_add(part->held_bytes, bytes[id]);
+    }
+    iso_free(bytes);
+    return status;
 }
 
 /*
@@ -105,7 +124,7 @@ static iso_status_t count_buffers(const iso_plan_t *plan, iso_plan_part_t *part)
 
 static void sum_peak(iso_plan_part_t *part)
 {
-    const size_t bytes[] = {ISO__PROCESS_BASE_BYTES, part->weight_bytes,
+    const size_t bytes[] = {ISO__PROCESS_BASE_BYTES, part->held_bytes,
                             part->activation_bytes, part->scratch_bytes,
                             part->buffer_bytes};
 
@@ -118,14 +137,11 @@ static iso_status_t describe_part(const iso_plan_t *plan,
                                   const iso_local_t *local,
                                   iso_plan_part_t *part)
 {
-    iso_memory_plan_t memory = {0};
-
     ISO_TRY(iso_layer_split_range(
         &plan->split, iso__plan_group_of(plan, part->stage), &part->layers));
     ISO_TRY(count_weights(local, part));
-    ISO_TRY(iso_memory_plan_create(local->graph, &memory));
-    part->activation_bytes = memory.total_bytes;
-    iso_memory_plan_free(&memory);
+    ISO_TRY(count_held(local, part));
+    ISO_TRY(iso_memory_plan_bytes(local->graph, &part->activation_bytes));
     part->scratch_bytes = iso_kernel_scratch_bytes(1);
     ISO_TRY(count_buffers(plan, part));
     sum_peak(part);

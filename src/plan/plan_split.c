@@ -2,6 +2,7 @@
 #include "isotome/error.h"
 
 #include "base/mem.h"
+#include "kernel/panels.h"
 #include "kernel/scratch.h"
 #include "plan/buffers.h"
 #include "plan/memory_plan.h"
@@ -21,7 +22,8 @@ typedef struct costs {
     iso_rank_power_t *groups; /* (n_stages) in rank order */
     size_t reserve_bytes;     /* that each rank needs besides its layers */
     double *passing_bytes;    /* (layer_count) over the cut after a layer */
-    int *last_use; /* (n_nodes) last layer that uses a value; -1: none */
+    int *last_use;      /* (n_nodes) last layer that uses a value; -1: none */
+    size_t *held_bytes; /* (n_nodes) that a weight takes in memory */
 } costs_t;
 
 static void free_costs(costs_t *costs)
@@ -30,6 +32,7 @@ static void free_costs(costs_t *costs)
     iso_free(costs->groups);
     iso_free(costs->passing_bytes);
     iso_free(costs->last_use);
+    iso_free(costs->held_bytes);
     iso_graph_destroy(&costs->bound);
 }
 
@@ -44,15 +47,18 @@ static iso_status_t start_costs(const iso_graph_t *graph, costs_t *costs)
     costs->passing_bytes =
         iso_alloc_zeroed(n_layers, sizeof *costs->passing_bytes);
     costs->last_use = iso_alloc_zeroed(n_nodes, sizeof *costs->last_use);
+    costs->held_bytes = iso_alloc_zeroed(n_nodes, sizeof *costs->held_bytes);
     if (costs->layers == NULL || costs->groups == NULL ||
-        costs->passing_bytes == NULL || costs->last_use == NULL) {
+        costs->passing_bytes == NULL || costs->last_use == NULL ||
+        costs->held_bytes == NULL) {
         return ISO_NOMEM;
     }
     for (size_t i = 0; i < n_nodes; i++) {
         costs->last_use[i] = -1;
     }
-    return iso__plan_bind(costs->plan, graph, costs->plan->micro_batch,
-                          &costs->bound);
+    ISO_TRY(iso__plan_bind(costs->plan, graph, costs->plan->micro_batch,
+                           &costs->bound));
+    return iso_panels_bytes(costs->bound, costs->held_bytes);
 }
 
 /*
@@ -60,22 +66,13 @@ static iso_status_t start_costs(const iso_graph_t *graph, costs_t *costs)
  * it, also when two layers of one stage share one; the plan's own figures
  * are exact.
  */
-static iso_status_t use(costs_t *costs, iso_node_id_t id, int layer)
+static void use(costs_t *costs, iso_node_id_t id, int layer)
 {
-    const iso_node_t *node;
-    size_t bytes = 0;
-
-    if (id == ISO_NO_NODE || costs->last_use[id] == layer) {
-        return ISO_OK;
-    }
-    costs->last_use[id] = layer;
-    node = iso_graph_node(costs->bound, id);
-    if (node->op == ISO_OP_PARAM) {
-        ISO_TRY(iso_tensor_bytes_of(node->dtype, &node->shape, &bytes));
+    if (id != ISO_NO_NODE && costs->last_use[id] != layer) {
+        costs->last_use[id] = layer;
         costs->layers[layer].bytes =
-            iso_bytes_add(costs->layers[layer].bytes, bytes);
+            iso_bytes_add(costs->layers[layer].bytes, costs->held_bytes[id]);
     }
-    return ISO_OK;
 }
 
 static iso_status_t add_node(costs_t *costs, iso_node_id_t id)
@@ -90,7 +87,7 @@ static iso_status_t add_node(costs_t *costs, iso_node_id_t id)
                              iso_machine_rank(costs->machine, 0), &seconds));
     costs->layers[node->layer].seconds += seconds;
     for (int i = 0; i < node->n_inputs; i++) {
-        ISO_TRY(use(costs, node->inputs[i], node->layer));
+        use(costs, node->inputs[i], node->layer);
     }
     return ISO_OK;
 }
@@ -177,17 +174,15 @@ static iso_status_t reserve_buffers(const costs_t *costs, size_t *reserve)
 
 /*
  * What a rank needs beside weights: the process, scratch, activations as if
- * it ran the whole model (no stage has more), and buffers.
+ * it ran the whole model (a stage seldom has more), and buffers.
  */
 static iso_status_t find_reserve(const costs_t *costs, size_t *reserve_out)
 {
-    iso_memory_plan_t memory = {0};
+    size_t bytes = 0;
 
-    ISO_TRY(iso_memory_plan_create(costs->bound, &memory));
-    *reserve_out =
-        iso_bytes_add(ISO__PROCESS_BASE_BYTES + iso_kernel_scratch_bytes(1),
-                      memory.total_bytes);
-    iso_memory_plan_free(&memory);
+    ISO_TRY(iso_memory_plan_bytes(costs->bound, &bytes));
+    *reserve_out = iso_bytes_add(
+        ISO__PROCESS_BASE_BYTES + iso_kernel_scratch_bytes(1), bytes);
     return reserve_buffers(costs, reserve_out);
 }
 

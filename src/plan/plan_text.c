@@ -95,7 +95,7 @@ static void add_row(const iso_plan_t *plan, const iso_plan_part_t *part,
     add_stage(plan, part, cells);
     iso_text_add(cells, "\t%.*s", ISO_TABLE_HOST_LENGTH, part->host);
     add_layers(&part->layers, cells);
-    add_bytes(part->weight_bytes, cells);
+    add_bytes(part->held_bytes, cells);
     add_bytes(part->activation_bytes, cells);
     add_bytes(part->buffer_bytes, cells);
     add_bytes(part->peak_bytes, cells);

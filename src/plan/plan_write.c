@@ -11,6 +11,7 @@
 
 const iso__plan_member_t iso__plan_members[] = {
     {"weight_bytes", offsetof(iso_plan_part_t, weight_bytes)},
+    {"held_bytes", offsetof(iso_plan_part_t, held_bytes)},
     {"activation_bytes", offsetof(iso_plan_part_t, activation_bytes)},
     {"scratch_bytes", offsetof(iso_plan_part_t, scratch_bytes)},
     {"buffer_bytes", offsetof(iso_plan_part_t, buffer_bytes)},

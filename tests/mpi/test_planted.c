@@ -15,7 +15,7 @@
 #include "graph_text.h"
 #include "iso_test_folder.h"
 #include "iso_test_graph.h"
-#include "kernel/cpu.h"
+#include "kernel/cpu/direct/pack.h"
 #include "par/par.h"
 
 #include <math.h>
@@ -66,13 +66,11 @@ static int last_rank(void)
 /* -- the calls that go through here -- */
 
 iso_status_t
-real_cpu_run(iso_cpu_t *cpu, const iso_node_t *node,
-             const iso_tensor_t *const *inputs,
-             const iso_tensor_t *output) __asm__("__real_iso_cpu_run");
+real_run_step(iso_cpu_t *cpu,
+              const iso_cpu_step_t *step) __asm__("__real_iso_cpu_run_step");
 iso_status_t
-planted_cpu_run(iso_cpu_t *cpu, const iso_node_t *node,
-                const iso_tensor_t *const *inputs,
-                const iso_tensor_t *output) __asm__("__wrap_iso_cpu_run");
+planted_run_step(iso_cpu_t *cpu,
+                 const iso_cpu_step_t *step) __asm__("__wrap_iso_cpu_run_step");
 void real_exchange_part(const iso_exchange_t *exchange, int from, int to,
                         iso_box_t *box_out) __asm__("__real_iso_exchange_part");
 void planted_exchange_part(
@@ -84,66 +82,79 @@ void real_exchanger_run(
 void planted_exchanger_run(
     iso_exchanger_t *exchanger, int number, const iso_tensor_t *input,
     const iso_tensor_t *output) __asm__("__wrap_iso_exchanger_run");
+iso_status_t real_reader_open(
+    iso_model_t *model, const iso_weight_info_t *info, int axis, int64_t begin,
+    int64_t end,
+    iso_weight_reader_t **reader_out) __asm__("__real_iso_weight_reader_open");
+iso_status_t planted_reader_open(
+    iso_model_t *model, const iso_weight_info_t *info, int axis, int64_t begin,
+    int64_t end,
+    iso_weight_reader_t **reader_out) __asm__("__wrap_iso_weight_reader_open");
 iso_status_t
-real_read_part(iso_model_t *model, const iso_weight_info_t *info, int axis,
-               int64_t begin, int64_t end, void *data,
-               uint64_t *sum_out) __asm__("__real_iso_model_read_part");
+real_reader_end(iso_weight_reader_t *reader,
+                uint64_t *sum_out) __asm__("__real_iso_weight_reader_end");
 iso_status_t
-planted_read_part(iso_model_t *model, const iso_weight_info_t *info, int axis,
-                  int64_t begin, int64_t end, void *data,
-                  uint64_t *sum_out) __asm__("__wrap_iso_model_read_part");
+planted_reader_end(iso_weight_reader_t *reader,
+                   uint64_t *sum_out) __asm__("__wrap_iso_weight_reader_end");
 
 void *real_payload(const iso_channel_t *channel, int64_t index,
                    int i) __asm__("__real_iso_channel_payload");
 void *planted_payload(const iso_channel_t *channel, int64_t index,
                       int i) __asm__("__wrap_iso_channel_payload");
 
+/* Element k, col of a matrix [n_products,cols], which may be packed. */
+static float weight_of(const iso_cpu_step_t *step, int64_t n_products,
+                       int64_t cols, int64_t k, int64_t col)
+{
+    const int64_t lanes = ISO_PANEL_LANES;
+
+    if (step->panels == NULL) {
+        return ((const float *)step->inputs[1]->data)[k * cols + col];
+    }
+    return step->panels
+        ->data[(col / lanes * n_products + k) * lanes + col % lanes];
+}
+
 /* a [rows,k], b [k,cols]: one chain over all products, as if there were no
  * blocks. */
-static void multiply_in_a_chain(const iso_tensor_t *const *inputs,
-                                const iso_tensor_t *output)
+static void multiply_in_a_chain(const iso_cpu_step_t *step)
 {
-    const float *a = inputs[0]->data;
-    const float *b = inputs[1]->data;
-    float *c = output->data;
-    const int64_t cols = output->dims[1];
-    const int64_t n_products = inputs[0]->dims[1];
+    const float *a = step->inputs[0]->data;
+    float *c = step->output->data;
+    const int64_t cols = step->output->dims[1];
+    const int64_t n_products = step->inputs[0]->dims[1];
 
-    for (int64_t i = 0; i < output->dims[0] * cols; i++) {
+    for (int64_t i = 0; i < step->output->dims[0] * cols; i++) {
         float sum = 0.0F;
 
         for (int64_t k = 0; k < n_products; k++) {
-            sum =
-                fmaf(a[i / cols * n_products + k], b[k * cols + i % cols], sum);
+            sum = fmaf(a[i / cols * n_products + k],
+                       weight_of(step, n_products, cols, k, i % cols), sum);
         }
         c[i] = sum;
     }
 }
 
 /* Only all products make a chain that is wrong. */
-static bool strikes_product(const iso_node_t *node,
-                            const iso_tensor_t *const *inputs,
-                            const iso_tensor_t *output)
+static bool strikes_product(const iso_cpu_step_t *step)
 {
-    const bool all = node->op == ISO_OP_MATMUL &&
-                     inputs[0]->dims[1] == REDUCTION &&
+    const int64_t *dims = step->output->dims;
+    const bool all = step->node->op == ISO_OP_MATMUL &&
+                     step->inputs[0]->dims[1] == REDUCTION &&
                      rank_here() == last_rank();
 
-    return (fault == OTHER_ORDER && all && output->dims[1] > 0 &&
-            output->dims[1] < COLS) ||
-           (fault == WHOLE_ORDER && all && output->dims[0] == 1);
+    return (fault == OTHER_ORDER && all && dims[1] > 0 && dims[1] < COLS) ||
+           (fault == WHOLE_ORDER && all && dims[0] == 1);
 }
 
-iso_status_t planted_cpu_run(iso_cpu_t *cpu, const iso_node_t *node,
-                             const iso_tensor_t *const *inputs,
-                             const iso_tensor_t *output)
+iso_status_t planted_run_step(iso_cpu_t *cpu, const iso_cpu_step_t *step)
 {
-    if (strikes_product(node, inputs, output)) {
+    if (strikes_product(step)) {
         done++;
-        multiply_in_a_chain(inputs, output);
+        multiply_in_a_chain(step);
         return ISO_OK;
     }
-    return real_cpu_run(cpu, node, inputs, output);
+    return real_run_step(cpu, step);
 }
 
 /* The first row of what comes from a worker above. */
@@ -182,24 +193,43 @@ void planted_exchanger_run(iso_exchanger_t *exchanger, int number,
     }
 }
 
-iso_status_t planted_read_part(iso_model_t *model,
-                               const iso_weight_info_t *info, int axis,
-                               int64_t begin, int64_t end, void *data,
-                               uint64_t *sum_out)
+/* What reads a slab one row off, and the sum of the right one. */
+static const iso_weight_reader_t *shifted;
+static uint64_t right_sum;
+
+iso_status_t planted_reader_open(iso_model_t *model,
+                                 const iso_weight_info_t *info, int axis,
+                                 int64_t begin, int64_t end,
+                                 iso_weight_reader_t **reader_out)
 {
+    static float right[REDUCTION * COLS];
     const bool shifts = (fault == WEIGHT_ROW || fault == WEIGHT_ROW_QUIET) &&
-                        begin < end && end < info->shape.dim[axis].size &&
+                        axis != ISO_READ_WHOLE && begin < end &&
+                        end < info->shape.dim[axis].size &&
                         strcmp(info->name, "wm") == 0;
+
+    shifted = NULL;
+    if (!shifts) {
+        return real_reader_open(model, info, axis, begin, end, reader_out);
+    }
     iso_status_t status =
-        real_read_part(model, info, axis, begin, end, data, sum_out);
+        iso_model_read_part(model, info, axis, begin, end, right, &right_sum);
 
-    if (status == ISO_OK && shifts) {
-        uint64_t sum = 0;
-
+    if (status == ISO_OK) {
         done++;
         status =
-            real_read_part(model, info, axis, begin + 1, end + 1, data, &sum);
-        *sum_out = fault == WEIGHT_ROW ? sum : *sum_out;
+            real_reader_open(model, info, axis, begin + 1, end + 1, reader_out);
+        shifted = *reader_out;
+    }
+    return status;
+}
+
+iso_status_t planted_reader_end(iso_weight_reader_t *reader, uint64_t *sum_out)
+{
+    iso_status_t status = real_reader_end(reader, sum_out);
+
+    if (fault == WEIGHT_ROW_QUIET && reader == shifted) {
+        *sum_out = right_sum;
     }
     return status;
 }

@@ -114,11 +114,11 @@ static bool is_again(const job_t *job, int i)
 static void run(job_t *job, const char *path)
 {
     iso_local_t local = {.n_weights = job->n_parts, .weights = job->parts};
-    const iso_local_t *locals[ISO_FORM_COUNT] = {&local};
     size_t expected = 0;
 
     job->model = model_open_sample(path);
-    iso_status_t status = iso_load_parts(job->model, locals, &job->load);
+    const iso_load_spec_t spec = {.model = job->model, .locals = {&local}};
+    iso_status_t status = iso_load_parts(&spec, &job->load);
     job->status = iso_par_agree(status, MPI_COMM_WORLD);
     job->read_bytes = iso_model_bytes_read(job->model);
     if (job->status == ISO_OK) {
@@ -437,13 +437,13 @@ static void test_no_memory(void)
 {
     iso_weight_part_t part = {"n", "w", {1, {1, 2}}};
     iso_local_t local = {.n_weights = 1, .weights = &part};
-    const iso_local_t *locals[ISO_FORM_COUNT] = {&local};
     iso_load_t *load = NULL;
     iso_status_t status = ISO_NOMEM;
     int n = 0;
 
     iso_model_t *model = model_open_sample("m.h5");
-    CU_ASSERT_EQUAL(iso_load_parts(model, locals, &load), ISO_OK);
+    const iso_load_spec_t spec = {.model = model, .locals = {&local}};
+    CU_ASSERT_EQUAL(iso_load_parts(&spec, &load), ISO_OK);
     while (status != ISO_OK && n < 100) {
         n++;
         iso_mem_fail_at(rank_here() == 0 ? n : 0);

@@ -123,7 +123,8 @@ static double sum_seconds(const iso_node_t *node,
     const iso_node_cost_t cost = {
         .flops = (n - 1.0) * (double)iso_shape_count(&node->shape),
         .operand_bytes = (size_t)(2.0 * bytes),
-        .output_bytes = (size_t)bytes};
+        .output_bytes = (size_t)bytes,
+        .rate_class = ISO_RATE_ELEMENTWISE};
 
     return iso_cost_seconds(&add, &cost, rank_of(options, 0));
 }
@@ -145,7 +146,8 @@ static double node_seconds(const iso_graph_t *stage,
                 .flops = cost.flops * part.flops,
                 .operand_bytes = (size_t)(part.read + 0.5),
                 .output_bytes =
-                    (size_t)((double)cost.output_bytes * part.made + 0.5)};
+                    (size_t)((double)cost.output_bytes * part.made + 0.5),
+                .rate_class = cost.rate_class};
             slowest_s = fmax(
                 slowest_s, iso_cost_seconds(node, &piece, rank_of(options, i)));
             n_partials += part.made;

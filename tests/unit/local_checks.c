@@ -249,6 +249,19 @@ static void check_bits(const local_workers_t *workers,
     iso_eval_free(&whole);
 }
 
+static void check_memory(const iso_graph_t *graph)
+{
+    iso_formats_t formats = {0};
+    iso_memory_plan_t plan = {0};
+
+    CU_ASSERT_EQUAL_FATAL(iso_formats_create(graph, true, &formats), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_memory_plan_create(graph, &formats, &plan),
+                          ISO_OK);
+    CU_ASSERT_EQUAL(iso_memory_plan_check(graph, &formats, &plan), ISO_OK);
+    iso_memory_plan_free(&plan);
+    iso_formats_free(&formats);
+}
+
 void local_check_all(const local_workers_t *workers,
                      const iso_weight_source_t *weights,
                      const iso_weight_source_t *inputs)
@@ -256,13 +269,9 @@ void local_check_all(const local_workers_t *workers,
     check_exchanges(workers);
     check_shared_moves(workers);
     for (int i = 0; i < workers->count; i++) {
-        iso_memory_plan_t plan;
-
         check_weights(workers->stage, workers->locals[i]);
         check_origins(workers, workers->locals[i]);
-        CU_ASSERT_EQUAL(
-            iso_memory_plan_create(workers->locals[i]->graph, &plan), ISO_OK);
-        iso_memory_plan_free(&plan);
+        check_memory(workers->locals[i]->graph);
     }
     check_outputs(workers);
     check_bits(workers, weights, inputs);

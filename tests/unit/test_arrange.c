@@ -84,7 +84,7 @@ static void test_shared_values(void)
     arrange_sample_t sample;
 
     arrange_begin(&sample, 4,
-                  "x = input f32[64,512]\n"
+                  "x = input f32[1024,512]\n"
                   "w1 = param f32[512,512]\n"
                   "w2 = param f32[512,512]\n"
                   "a = matmul(x, w1)\n"

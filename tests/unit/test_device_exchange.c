@@ -21,7 +21,7 @@ static iso_device_t *open_device(const char *name)
 
 static iso_program_t *program_of(iso_device_t *device, const iso_graph_t *graph)
 {
-    static const iso_program_options_t own = {.buffer = NULL};
+    static const iso_program_options_t own = {.keeps_values = true};
     iso_program_t *program = NULL;
 
     CU_ASSERT_EQUAL_FATAL(iso_program_create(device, graph, &own, &program),

@@ -140,6 +140,7 @@ static const struct {
     {"/bubble", "0.5", "'bubble'"},
     {"/parts/0/rank", "1", "parts[0]: 'rank' is 1"},
     {"/parts/1/weight_bytes", "5", "parts[1]: 'weight_bytes' is 5"},
+    {"/parts/1/held_bytes", "5", "held_bytes"},
     {"/parts/1/activation_bytes", "5", "activation_bytes"},
     {"/parts/1/scratch_bytes", "5", "scratch_bytes"},
     {"/parts/1/buffer_bytes", "5", "buffer_bytes"},

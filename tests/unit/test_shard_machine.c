@@ -117,6 +117,9 @@ static void test_near_and_far(void)
 static void test_from_machine(void)
 {
     iso_machine_t *machine = machine_of(4, 2);
+    static const double elements = 64.0 * 64 * 30 * 30;
+    static const double bytes =
+        4 * (elements + 64.0 * 64 * 32 * 32 + 64.0 * 64 * 9);
     iso_machine_rank_t facts = *iso_machine_rank(machine, 3);
     iso_arena_t *arena = NULL;
     posed_t posed;
@@ -134,8 +137,10 @@ static void test_from_machine(void)
     CU_ASSERT_EQUAL(posed.workers[1].rank, 3);
     CU_ASSERT(posed.workers[1].elements_per_s >
               1.5 * posed.workers[0].elements_per_s);
-    /* 2 x 576 operations an element, at 0.6 of 60 GF/s */
-    check_near(posed.workers[2].elements_per_s, 36e9 / 1152);
+    /* 2 x 576 operations an element, at 0.6 of 60 GF/s, and its share of all
+     * bytes at 8 GB/s */
+    check_near(posed.workers[2].elements_per_s,
+               1.0 / (1152 / 36e9 + bytes / elements / 8e9));
     CU_ASSERT_EQUAL(iso_shard_rate(&posed.asked.op,
                                    iso_machine_rank(machine, 0),
                                    &posed.question.whole_elements_per_s),

@@ -80,7 +80,7 @@ static int64_t wide_panels_most(const task_t *task, int64_t narrow_panels)
 {
     const iso_contraction_t *c = task->c;
     const iso_micro_t *micro = task->micro;
-    const int levels = c->chain != NULL ? 1 : levels_of(c->blocks.count);
+    const int levels = levels_of(c->blocks.count);
     int64_t most = ceil_div(c->columns, micro->wide);
 
     if (micro->takes_step && c->geometry == NULL && c->wide.k_step == 1) {
@@ -372,15 +372,6 @@ static void run_tile(const task_t *task, int64_t block, int64_t k, int64_t i,
 {
     const float *narrow = task->space->narrow + i * task->micro->narrow * k;
 
-    if (task->c->chain != NULL) {
-        float *sum = partial_of(task, 0, i, j);
-
-        task->c->chain(task->micro, k, narrow, wide->data, block == 0, sum);
-        if (block + 1 == task->c->blocks.count) {
-            finish_tile(task, i, j, sum);
-        }
-        return;
-    }
     /* An even block that is not the last one waits for its partner. */
     const bool waits = block % 2 == 0 && block + 1 < task->c->blocks.count;
     float *tile = waits ? partial_of(task, 0, i, j) : task->space->tile;

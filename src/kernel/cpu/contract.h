@@ -32,19 +32,8 @@ typedef struct iso_operand {
     int64_t k_step;
 } iso_operand_t;
 
-/*
- * Adds the products of a block to a tile, from +0 for the first block.
- * Arguments as of iso__micro_run.
- */
-typedef void iso_chain_fn(const iso_micro_t *micro, int64_t k,
-                          const float *narrow, const float *wide, bool is_first,
-                          float *tile);
-
 typedef struct iso_contraction {
     iso_blocks_t blocks;
-    /* NULL, but in tests/bench/bench_tree.c: in place of a sum for each block
-     * and the tree, one sum that goes on from block to block. */
-    iso_chain_fn *chain;
     int64_t rows;
     int64_t columns;       /* of all images */
     int64_t image_columns; /* of one image */

@@ -3,6 +3,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernel/cpu/cpu_impl.h"
+#include "kernel/cpu/direct/blocked.h"
+#include "kernel/cpu/direct/depthwise.h"
+#include "kernel/cpu/direct/direct.h"
 #include "kernel/ref.h"
 #include "kernel/scratch.h"
 
@@ -34,6 +37,7 @@ static iso_status_t set_kernels(iso_cpu_t *cpu)
     const iso_isa_t *isa = isa_of(cpu->family);
 
     cpu->isa = isa;
+    cpu->tile = iso__tile_isa_of(cpu->family);
     cpu->light.isa = iso__light_isa_of(cpu->family);
     cpu->light.threads = cpu->threads;
     cpu->few[0] = own_micro(isa, 1, 4, isa->micro_1);
@@ -126,4 +130,45 @@ iso_status_t iso_cpu_run(iso_cpu_t *cpu, const iso_node_t *node,
     default:
         return run_light(cpu, node, inputs, output);
     }
+}
+
+static iso_status_t run_direct(const iso_cpu_t *cpu, const iso_cpu_step_t *step)
+{
+    switch (step->panels->spec.kind) {
+    case ISO_PANELS_CONV:
+        return iso__direct_conv(cpu, step);
+    case ISO_PANELS_DEPTHWISE:
+        ISO_ASSERT(iso__depthwise_run(cpu, step));
+        return ISO_OK;
+    case ISO_PANELS_MATMUL:
+    case ISO_PANELS_MATMUL_TRANSPOSED:
+        return iso__direct_matmul(cpu, step);
+    }
+    ISO_UNREACHABLE("kinds of panels");
+}
+
+static bool is_blocked(const iso_cpu_step_t *step)
+{
+    bool blocked = step->format == ISO_FORMAT_BLOCKED;
+
+    for (int i = 0; step->formats != NULL && i < step->node->n_inputs; i++) {
+        blocked = blocked || step->formats[i] == ISO_FORMAT_BLOCKED;
+    }
+    return blocked;
+}
+
+iso_status_t iso_cpu_run_step(iso_cpu_t *cpu, const iso_cpu_step_t *step)
+{
+    if (step->panels != NULL) {
+        return run_direct(cpu, step);
+    }
+    if (!is_blocked(step)) {
+        return iso_cpu_run(cpu, step->node, step->inputs, step->output);
+    }
+    if (!iso__blocked_run(&cpu->light, step)) {
+        return iso_fail(ISO_INTERNAL,
+                        "node '%s': no kernel for %s of blocked values",
+                        step->node->name, iso_op_string(step->node->op));
+    }
+    return ISO_OK;
 }

@@ -5,6 +5,7 @@
 #include "isotome/error.h"
 
 #include "kernel/cpu.h"
+#include "kernel/cpu/direct/tile.h"
 #include "kernel/cpu/isa.h"
 #include "kernel/cpu/light.h"
 #include "kernel/cpu/micro.h"
@@ -14,6 +15,7 @@ struct iso_cpu {
     iso_family_t family;
     int threads;
     const iso_isa_t *isa;
+    const iso_tile_isa_t *tile; /* of the direct kernels */
     iso_micro_t micro;  /* of many rows */
     iso_micro_t few[3]; /* of 1, 2 and up to 4 rows */
     iso__light_t light;

@@ -1,4 +1,5 @@
 #include "kernel/cpu/contract.h"
+#include "kernel/cpu/direct/product.h"
 #include "kernel/cpu/light_isa.h"
 #include "kernel/walk.h"
 
@@ -31,6 +32,9 @@ void iso__contract_plain(const iso_cpu_t *cpu, const iso_contraction_t *c)
 {
     iso_contraction_t chosen = *c;
 
+    if (iso__direct_product(cpu, c)) {
+        return;
+    }
     choose_roles(cpu, &chosen);
     iso__contract(cpu, &chosen);
 }

@@ -3,6 +3,7 @@
 #define ISO_VEC_AVX2_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { VEC_LANES = 8 };
@@ -120,6 +121,28 @@ static inline void vec_transpose(vec_t rows[VEC_LANES])
         rows[i] = _mm256_permute2f128_ps(a, b, 0x20);
         rows[4 + i] = _mm256_permute2f128_ps(a, b, 0x31);
     }
+}
+
+static inline vec_t vec_positive(vec_t x)
+{
+    return _mm256_max_ps(_mm256_setzero_ps(), x);
+}
+
+typedef __m256 vec_nan_t;
+
+static inline vec_nan_t vec_no_nan(void)
+{
+    return _mm256_setzero_ps();
+}
+
+static inline vec_nan_t vec_find_nan(vec_nan_t found, vec_t a, vec_t b)
+{
+    return _mm256_or_ps(found, _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
+}
+
+static inline bool vec_found_nan(vec_nan_t found)
+{
+    return _mm256_movemask_ps(found) != 0;
 }
 
 #endif

@@ -3,6 +3,7 @@
 #define ISO_VEC_AVX512_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -134,6 +135,28 @@ static inline void vec_transpose(vec_t rows[VEC_LANES])
     for (int i = 0; i < VEC_LANES; i++) {
         rows[i] = out[i];
     }
+}
+
+static inline vec_t vec_positive(vec_t x)
+{
+    return _mm512_max_ps(_mm512_setzero_ps(), x);
+}
+
+typedef __mmask16 vec_nan_t;
+
+static inline vec_nan_t vec_no_nan(void)
+{
+    return 0;
+}
+
+static inline vec_nan_t vec_find_nan(vec_nan_t found, vec_t a, vec_t b)
+{
+    return _kor_mask16(found, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q));
+}
+
+static inline bool vec_found_nan(vec_nan_t found)
+{
+    return found != 0;
 }
 
 #endif

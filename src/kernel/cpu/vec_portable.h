@@ -7,6 +7,7 @@
 #define ISO_VEC_PORTABLE_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { VEC_LANES = 8 };
@@ -141,6 +142,36 @@ static inline void vec_transpose(vec_t rows[VEC_LANES])
             rows[j].lane[i] = kept;
         }
     }
+}
+
+/* The greater of 0 and x; a NaN stays what it is. x is not -0. */
+static inline vec_t vec_positive(vec_t x)
+{
+    for (int i = 0; i < VEC_LANES; i++) {
+        x.lane[i] = x.lane[i] < 0.0F ? 0.0F : x.lane[i];
+    }
+    return x;
+}
+
+/* Whether NaNs were met: begins as vec_no_nan(), takes two vectors. */
+typedef bool vec_nan_t;
+
+static inline vec_nan_t vec_no_nan(void)
+{
+    return false;
+}
+
+static inline vec_nan_t vec_find_nan(vec_nan_t found, vec_t a, vec_t b)
+{
+    for (int i = 0; i < VEC_LANES; i++) {
+        found = found || isunordered(a.lane[i], b.lane[i]);
+    }
+    return found;
+}
+
+static inline bool vec_found_nan(vec_nan_t found)
+{
+    return found;
 }
 
 #endif

@@ -154,7 +154,8 @@ static double seconds_on(const iso__maker_t *maker, const iso_node_t *node,
     const iso_arrange_options_t *options = maker->arrange->options;
     const iso_node_cost_t cost = {.flops = maker->cost.flops * share,
                                   .operand_bytes = (size_t)(read + 0.5),
-                                  .output_bytes = (size_t)(made + 0.5)};
+                                  .output_bytes = (size_t)(made + 0.5),
+                                  .rate_class = maker->cost.rate_class};
 
     return iso_cost_seconds(
         node, &cost,
@@ -222,7 +223,8 @@ static iso_status_t add_sum_seconds(const iso__maker_t *maker,
     const iso_node_cost_t cost = {
         .flops = adds * (double)iso_shape_count(&maker->node->shape),
         .operand_bytes = (size_t)(2.0 * adds * bytes),
-        .output_bytes = (size_t)(adds * bytes)};
+        .output_bytes = (size_t)(adds * bytes),
+        .rate_class = ISO_RATE_ELEMENTWISE};
 
     choice->seconds +=
         iso_cost_seconds(&add, &cost,

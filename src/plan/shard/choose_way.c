@@ -1,37 +1,112 @@
 /* The fastest way to carry out an option: which workers, which pieces. */
+#include "isotome/error.h"
+
+#include "graph/cost.h"
+#include "plan/node_seconds.h"
 #include "plan/shard/choose_impl.h"
+#include "plan/shard/option_impl.h"
 
 #include <math.h>
 #include <string.h>
+
+/* More are not counted: their shards are priced by elements alone. */
+static const double most_bytes = 1e18;
 
 static double shard_seconds(int64_t elements, double rate)
 {
     return (double)elements / rate;
 }
 
-/* Pieces are what they are, whoever gets which: the widest one may be with
- * the slowest worker. */
-static double equal_seconds(const iso__shard_chooser_t *chooser,
-                            const iso_shard_option_t *option)
+/* Bytes of the operands; of those that every shard reads whole. */
+static double operand_bytes(const iso_shard_op_t *op,
+                            const iso_shard_option_t *option, bool shared_alone)
 {
-    double slowest = chooser->rates[0];
+    const iso_node_t *node = iso_graph_node(op->graph, op->node);
+    double bytes = 0.0;
 
-    for (int i = 1; i < option->count; i++) {
-        slowest = fmin(slowest, chooser->rates[i]);
+    for (int k = 0; k < node->n_inputs && k < ISO_SHARD_OPERANDS; k++) {
+        if (node->inputs[k] != ISO_NO_NODE &&
+            (!shared_alone || option->operands[k].use == ISO_SHARD_SHARED)) {
+            const iso_node_t *operand = iso__shard_operand(op, k);
+
+            bytes += (double)iso_shape_count(&operand->shape) *
+                     (double)iso_dtype_bytes(operand->dtype);
+        }
     }
-    return shard_seconds(iso_shard_widest(option), slowest);
+    return bytes;
 }
 
-static double shared_seconds(const iso__shard_chooser_t *chooser,
-                             const iso_shard_option_t *option)
+/*
+ * How much longer a shard takes than its share of the whole, because it reads
+ * more than that share: a machine's figures say.
+ */
+static iso_status_t find_burden(const iso__shard_chooser_t *chooser,
+                                const iso_shard_option_t *option, int shard,
+                                double *burden_out)
 {
-    double longest = 0.0;
+    const iso_shard_question_t *question = chooser->question;
+    const iso_shard_op_t *op = &question->op;
+    const double share = (double)iso_range_length(option->ranges[shard]) /
+                         (double)option->length;
+    iso_node_cost_t cost;
+
+    *burden_out = 1.0;
+    if (question->machine == NULL || share >= 1.0 ||
+        operand_bytes(op, option, false) > most_bytes) {
+        return ISO_OK;
+    }
+    ISO_TRY(iso_node_cost_of(op->graph, op->node, &cost));
+
+    const iso_node_t *node = iso_graph_node(op->graph, op->node);
+    const iso_machine_rank_t *rank = iso_machine_rank(
+        question->machine, chooser->usable[chooser->now.workers[shard]].rank);
+    const double whole_s = iso_cost_seconds(node, &cost, rank);
+    const double read = (double)cost.operand_bytes * share +
+                        operand_bytes(op, option, true) * (1.0 - share);
+
+    cost.flops *= share;
+    cost.operand_bytes = (size_t)read;
+    cost.output_bytes = (size_t)((double)cost.output_bytes * share);
+    if (whole_s > 0.0) {
+        *burden_out = iso_cost_seconds(node, &cost, rank) / (share * whole_s);
+    }
+    return ISO_OK;
+}
+
+/* Pieces are what they are, whoever gets which: the widest one may be with
+ * the slowest worker. */
+static iso_status_t equal_seconds(const iso__shard_chooser_t *chooser,
+                                  const iso_shard_option_t *option,
+                                  double *seconds_out)
+{
+    double slowest = chooser->rates[0];
+    double worst = 0.0;
 
     for (int i = 0; i < option->count; i++) {
-        longest = fmax(longest, shard_seconds(iso_shard_elements(option, i),
-                                              chooser->rates[i]));
+        double burden = 1.0;
+
+        ISO_TRY(find_burden(chooser, option, i, &burden));
+        worst = fmax(worst, burden);
+        slowest = fmin(slowest, chooser->rates[i]);
     }
-    return longest;
+    *seconds_out = worst * shard_seconds(iso_shard_widest(option), slowest);
+    return ISO_OK;
+}
+
+static iso_status_t shared_seconds(const iso__shard_chooser_t *chooser,
+                                   const iso_shard_option_t *option,
+                                   double *seconds_out)
+{
+    *seconds_out = 0.0;
+    for (int i = 0; i < option->count; i++) {
+        double burden = 1.0;
+
+        ISO_TRY(find_burden(chooser, option, i, &burden));
+        *seconds_out = fmax(
+            *seconds_out, burden * shard_seconds(iso_shard_elements(option, i),
+                                                 chooser->rates[i]));
+    }
+    return ISO_OK;
 }
 
 static void keep_if_best(iso__shard_chooser_t *chooser)
@@ -49,8 +124,8 @@ static void keep_if_best(iso__shard_chooser_t *chooser)
     }
 }
 
-static void try_equal(iso__shard_chooser_t *chooser,
-                      const iso_shard_option_t *option)
+static iso_status_t try_equal(iso__shard_chooser_t *chooser,
+                              const iso_shard_option_t *option)
 {
     iso__shard_way_t *now = &chooser->now;
 
@@ -58,8 +133,9 @@ static void try_equal(iso__shard_chooser_t *chooser,
            (size_t)option->count * sizeof *now->pieces);
     now->option = *option;
     now->option.ranges = now->pieces;
-    now->compute_seconds = equal_seconds(chooser, option);
+    ISO_TRY(equal_seconds(chooser, option, &now->compute_seconds));
     keep_if_best(chooser);
+    return ISO_OK;
 }
 
 static bool has_empty(const iso_range_t *pieces, int count)
@@ -86,7 +162,7 @@ static iso_status_t try_in_proportion(iso__shard_chooser_t *chooser,
     }
     ISO_TRY(iso_shard_recut(&chooser->question->op, option, now->pieces,
                             &now->option));
-    now->compute_seconds = shared_seconds(chooser, &now->option);
+    ISO_TRY(shared_seconds(chooser, &now->option, &now->compute_seconds));
     keep_if_best(chooser);
     return ISO_OK;
 }
@@ -133,7 +209,7 @@ static iso_status_t try_subset(iso__shard_chooser_t *chooser,
 {
     take(chooser, counts);
     line_up(chooser);
-    try_equal(chooser, option);
+    ISO_TRY(try_equal(chooser, option));
     if (chooser->question->equal_pieces ||
         rates_are_equal(chooser, option->count)) {
         return ISO_OK;

@@ -1,0 +1,202 @@
+#include "isotome/error.h"
+
+#include "base/log.h"
+#include "device/program_impl.h"
+
+#include <stdint.h>
+
+enum { LEAST_ALIGNMENT = 4 };
+
+static size_t alignment_of(const iso_node_t *node)
+{
+    const size_t bytes = iso_dtype_bytes(node->dtype);
+
+    return bytes > LEAST_ALIGNMENT ? bytes : LEAST_ALIGNMENT;
+}
+
+void iso_program_bind_node(iso_program_t *program, iso_node_id_t node,
+                           const void *data)
+{
+    ISO_ASSERT(node >= 0 && node < iso_graph_node_count(program->graph));
+
+    const iso_node_t *leaf = iso_graph_node(program->graph, node);
+
+    ISO_ASSERT(iso__program_bindable(leaf));
+    ISO_ASSERT((uintptr_t)data % alignment_of(leaf) == 0);
+    program->values[node].data = (void *)data;
+    program->bound[node].weight = NULL;
+    program->bound[node].is_stale = true;
+    program->is_bound = false;
+}
+
+const iso_tensor_t *iso_program_leaf(const iso_program_t *program,
+                                     iso_node_id_t node)
+{
+    ISO_ASSERT(node >= 0 && node < iso_graph_node_count(program->graph));
+    ISO_ASSERT(iso__program_bindable(iso_graph_node(program->graph, node)));
+    return &program->values[node];
+}
+
+iso_status_t iso_program_bind(iso_program_t *program, const char *name,
+                              const void *data)
+{
+    const iso_node_id_t node = iso_graph_find(program->graph, name);
+
+    if (node == ISO_NO_NODE ||
+        !iso__program_bindable(iso_graph_node(program->graph, node))) {
+        return iso_fail(ISO_INVAL, "no input or param '%s' to bind", name);
+    }
+
+    const size_t alignment = alignment_of(iso_graph_node(program->graph, node));
+
+    if ((uintptr_t)data % alignment != 0) {
+        return iso_fail(ISO_INVAL,
+                        "data bound to '%s' is at address %p, expected a "
+                        "multiple of %zu",
+                        name, data, alignment);
+    }
+    iso_program_bind_node(program, node, data);
+    return ISO_OK;
+}
+
+void iso_program_bind_weight(iso_program_t *program, iso_node_id_t param,
+                             const iso_weight_t *weight)
+{
+    ISO_ASSERT(iso_graph_node(program->graph, param)->op == ISO_OP_PARAM);
+    program->values[param].data = iso_weight_plain(weight);
+    program->bound[param].weight = weight;
+    program->is_bound = false;
+}
+
+/* ---- Uses ---- */
+
+static iso_status_t add_spec(const iso_panels_spec_t *spec, const char *name,
+                             iso_weight_uses_t *uses)
+{
+    for (int i = 0; i < uses->n_specs; i++) {
+        if (iso_panels_equal(&uses->specs[i], spec)) {
+            return ISO_OK;
+        }
+    }
+    if (uses->n_specs == ISO_WEIGHT_USES) {
+        return iso_fail(ISO_UNSUPPORTED,
+                        "weight '%s' is packed in more than %d ways", name,
+                        (int)ISO_WEIGHT_USES);
+    }
+    uses->specs[uses->n_specs++] = *spec;
+    return ISO_OK;
+}
+
+/* Whether a node reads the plain elements of a leaf. */
+static bool reads_plain(const iso_program_t *program, iso_node_id_t id,
+                        iso_node_id_t leaf)
+{
+    const iso_node_t *node = iso_graph_node(program->graph, id);
+    const bool is_direct = program->formats.n_nodes != 0 &&
+                           iso_panels_of(program->graph, id, NULL);
+
+    for (int i = 0; i < node->n_inputs; i++) {
+        if (node->inputs[i] == leaf && !(is_direct && i == 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+iso_status_t iso_program_uses(const iso_program_t *program, iso_node_id_t param,
+                              iso_weight_uses_t *uses)
+{
+    const iso_graph_t *graph = program->graph;
+    const char *name = iso_graph_node(graph, param)->name;
+
+    for (int32_t i = 0; i < program->n_steps; i++) {
+        if (program->steps[i].weights == param) {
+            ISO_TRY(add_spec(&program->steps[i].spec, name, uses));
+        }
+    }
+    for (iso_node_id_t id = 0; id < iso_graph_node_count(graph); id++) {
+        uses->plain = uses->plain || reads_plain(program, id, param);
+    }
+    for (int i = 0; i < iso_graph_output_count(graph); i++) {
+        uses->plain = uses->plain || iso_graph_output(graph, i)->node == param;
+    }
+    return ISO_OK;
+}
+
+/* ---- Before a run ---- */
+
+/* Pack plain elements for the steps that want them so. */
+static iso_status_t pack_own(iso_program_t *program, iso_node_id_t leaf)
+{
+    const iso_tensor_t *plain = &program->values[leaf];
+    iso__bound_t *bound = &program->bound[leaf];
+
+    if (bound->own == NULL) {
+        iso_weight_uses_t uses = {0};
+
+        ISO_TRY(iso_program_uses(program, leaf, &uses));
+        uses.plain = false;
+        ISO_TRY(iso_weight_create(program->device, plain, &uses, &bound->own));
+    }
+    iso__weight_refill(bound->own, plain->data);
+    bound->is_stale = false;
+    return ISO_OK;
+}
+
+static iso_status_t set_panels(iso_program_t *program, iso__step_t *step)
+{
+    iso__bound_t *bound = &program->bound[step->weights];
+    const iso_node_t *leaf = iso_graph_node(program->graph, step->weights);
+    const iso_weight_t *weight = bound->weight;
+
+    if (weight == NULL) {
+        if (bound->own == NULL || bound->is_stale) {
+            ISO_TRY(pack_own(program, step->weights));
+        }
+        weight = bound->own;
+    }
+    step->what.panels = iso__weight_panels(weight, &step->spec);
+    if (step->what.panels == NULL) {
+        return iso_fail(ISO_INVAL,
+                        "weight '%s' is bound, but not packed as node '%s' "
+                        "reads it",
+                        leaf->name, step->what.node->name);
+    }
+    return ISO_OK;
+}
+
+/* Where the plain elements of a value are. */
+static void *plain_of(const iso_program_t *program, iso_node_id_t id)
+{
+    return iso__program_made(program, id) == ISO_FORMAT_PLAIN
+               ? program->values[id].data
+               : program->copies[id].data;
+}
+
+iso_status_t iso__program_finish_binding(iso_program_t *program)
+{
+    const int32_t n = iso_graph_node_count(program->graph);
+
+    for (iso_node_id_t id = 0; id < n; id++) {
+        const iso_node_t *node = iso_graph_node(program->graph, id);
+        const iso_node_id_t alias = program->plan.alias[id];
+        iso_tensor_t *value = &program->values[id];
+
+        if (alias != ISO_NO_NODE) {
+            value->data = plain_of(program, alias);
+        }
+        if (value->data == NULL && program->bound[id].weight == NULL &&
+            iso__program_bindable(node)) {
+            return iso_fail(ISO_INVAL, "%s '%s' is not bound",
+                            node->op == ISO_OP_INPUT ? "input" : "param",
+                            node->name);
+        }
+    }
+    for (int32_t i = 0; i < program->n_steps; i++) {
+        if (program->steps[i].weights != ISO_NO_NODE) {
+            ISO_TRY(set_panels(program, &program->steps[i]));
+        }
+    }
+    program->is_bound = true;
+    return ISO_OK;
+}

@@ -1,0 +1,386 @@
+/*
+ * The functions of depthwise.h in terms of vec_*.h, which the including file
+ * has included. It also defines DEPTHWISE_TABLE, the name of the table,
+ * DEPTHWISE_TILE, the output positions of the largest tile (14, 8 or 2), and
+ *
+ *     vec_most(a, b)     a > b ? a : b, so b when they are equal or NaN
+ *     vec_least(a, b)    a < b ? a : b
+ *     vec_hold(a)        a, which the compiler may not load again
+ *
+ * A tile is some output positions of a row by one vector of channels. For the
+ * usual kernels it goes through a row of the operand column by column: each
+ * is loaded once and multiplied by every tap that reads it, the weights of
+ * the row being registers. The taps of a position still come in their order.
+ */
+#include "kernel/arith.h"
+#include "kernel/cpu/direct/depthwise.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum {
+    BLOCK = ISO_BLOCK_CHANNELS,
+    TAPS_MOST = 7, /* of a row, by columns */
+    TILE_FEW = 4,  /* positions of a tile that goes tap by tap */
+};
+
+#define INLINE static inline __attribute__((always_inline))
+
+typedef vec_t sums_t[DEPTHWISE_TILE > TILE_FEW ? DEPTHWISE_TILE : TILE_FEW];
+
+/* A row of the output, of one vector of channels. */
+typedef struct row {
+    int64_t n;            /* rows of taps that lie inside, of each plane */
+    const float *in;      /* of the first one, at column 0 */
+    const float *weights; /* of the first one */
+    float *out;
+    vec_t bias;
+} row_t;
+
+/* ---- Column by column ---- */
+
+/* Column c of a tile, counted from what tap 0 of position 0 reads. */
+INLINE void add_column(vec_t some, const vec_t weights[TAPS_MOST], int c,
+                       int taps, int stride, int count, sums_t sums)
+{
+#pragma GCC unroll 7
+    for (int t = 0; t < taps; t++) {
+        const int p = (c - t) / stride;
+
+        if (c >= t && (c - t) % stride == 0 && p < count) {
+            sums[p] = vec_fma(some, weights[t], sums[p]);
+        }
+    }
+}
+
+/* Which columns of a tile exist, counted likewise. */
+typedef struct columns {
+    int64_t begin;
+    int64_t end;
+} columns_t;
+
+/* A row of taps for all positions of a tile; x is its column 0. taps, stride
+ * and count are constants of the callers. No position may lack all of its
+ * taps. */
+INLINE void add_columns(const float *x, const float *w,
+                        const columns_t *columns, int taps, int stride,
+                        int count, sums_t sums)
+{
+    const int all = (count - 1) * stride + taps;
+    vec_t weights[TAPS_MOST];
+
+    /* Else it keeps the address of every column, which are too many. */
+    __asm__("" : "+r"(x));
+#pragma GCC unroll 7
+    for (int t = 0; t < taps; t++) {
+        weights[t] = vec_load(w + (ptrdiff_t)t * BLOCK);
+    }
+#pragma GCC unroll 40
+    for (int c = 0; c < all; c++) {
+        const bool is_outside = (c < taps - 1 && c < columns->begin) ||
+                                (c > all - taps && c >= columns->end);
+
+        if (!is_outside) {
+            add_column(vec_hold(vec_load(x + (ptrdiff_t)c * BLOCK)), weights, c,
+                       taps, stride, count, sums);
+        }
+    }
+}
+
+/* ---- Tap by tap ---- */
+
+/* A row of taps for neighbouring positions that have all of them, or for one
+ * position. */
+INLINE void add_taps(const iso_depthwise_axis_t *axis, const float *x,
+                     const float *w, int64_t column, int count, sums_t sums)
+{
+    for (int64_t t = 0; t < axis->taps; t++) {
+        const int64_t at = column + t * axis->dilation;
+        const vec_t weights = vec_load(w + t * BLOCK);
+
+        if (count == 1 && (at < 0 || at >= axis->in)) {
+            continue;
+        }
+#pragma GCC unroll 4
+        for (int p = 0; p < count; p++) {
+            const float *from = x + (at + p * axis->stride) * BLOCK;
+
+            sums[p] = vec_fma(vec_load(from), weights, sums[p]);
+        }
+    }
+}
+
+/* ---- Finishing ---- */
+
+INLINE vec_t canonical(vec_t x)
+{
+    const uint32_t bits = ISO_NAN_BITS;
+    float nan;
+
+    memcpy(&nan, &bits, sizeof nan);
+    return vec_select_nan(x, vec_set(nan), x);
+}
+
+/* A sum plus +0 plus a bias is never -0, so that of two equal numbers the
+ * later one is right; it is what stays beside a NaN, too. */
+INLINE vec_t clipped(const iso_depthwise_finish_t *finish, vec_t x)
+{
+    x = vec_most(vec_set(finish->least), x);
+    return finish->has_most ? vec_least(vec_set(finish->most), x) : x;
+}
+
+INLINE void finish_sums(const iso_depthwise_finish_t *finish, vec_t bias,
+                        int count, sums_t sums)
+{
+#pragma GCC unroll 14
+    for (int p = 0; p < count; p++) {
+        sums[p] = vec_add(sums[p], bias);
+    }
+    if (finish->is_clipped) {
+#pragma GCC unroll 14
+        for (int p = 0; p < count; p++) {
+            sums[p] = clipped(finish, sums[p]);
+        }
+    }
+}
+
+/* A NaN is rare: look for one among all sums before any is made canonical. */
+INLINE void store_sums(float *out, int count, sums_t sums)
+{
+    vec_nan_t nan = vec_no_nan();
+
+#pragma GCC unroll 14
+    for (int p = 0; p < count; p += 2) {
+        nan = vec_find_nan(nan, sums[p], sums[p + 1 < count ? p + 1 : p]);
+    }
+    if (vec_found_nan(nan)) {
+#pragma GCC unroll 14
+        for (int p = 0; p < count; p++) {
+            sums[p] = canonical(sums[p]);
+        }
+    }
+#pragma GCC unroll 14
+    for (int p = 0; p < count; p++) {
+        vec_store(out + (ptrdiff_t)p * BLOCK, sums[p]);
+    }
+}
+
+/* ---- Tiles ---- */
+
+/* Some positions of a row, of which the first one reads column at tap 0.
+ * taps, stride: those of columns; taps = 0: tap by tap. */
+INLINE void tile(const iso_depthwise_run_t *run, const row_t *row,
+                 int64_t column, float *out, int taps, int stride, int count)
+{
+    const int64_t next = run->columns.taps * BLOCK;
+    const int64_t step = run->rows.dilation * run->in_row;
+    const columns_t columns = {-column, run->columns.in - column};
+    const float *plane = row->in;
+    const float *weights = row->weights;
+    sums_t sums;
+
+#pragma GCC unroll 14
+    for (int p = 0; p < count; p++) {
+        sums[p] = vec_zero();
+    }
+    for (int64_t i = 0; i < run->n_planes; i++) {
+        const float *x = plane;
+        const float *w = weights;
+
+        for (int64_t j = 0; j < row->n; j++) {
+            if (taps > 0) {
+                add_columns(x + column * BLOCK, w, &columns, taps, stride,
+                            count, sums);
+            } else {
+                add_taps(&run->columns, x, w, column, count, sums);
+            }
+            x += step;
+            w += next;
+        }
+        plane += run->in_plane;
+        weights += run->rows.taps * next;
+    }
+    finish_sums(&run->finish, row->bias, count, sums);
+    store_sums(out, count, sums);
+}
+
+static void one_by_one(const iso_depthwise_run_t *run, const row_t *row,
+                       int64_t column, float *out, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        tile(run, row, column + i * run->columns.stride, out + i * BLOCK, 0, 1,
+             1);
+    }
+}
+
+/* A tile of 1 to DEPTHWISE_TILE positions. */
+INLINE void tile_of(const iso_depthwise_run_t *run, const row_t *row,
+                    int64_t column, float *out, int taps, int stride,
+                    int64_t count)
+{
+    switch (count) {
+#define CASE(n)                                       \
+    case n:                                           \
+        tile(run, row, column, out, taps, stride, n); \
+        break;
+        CASE(1)
+#if DEPTHWISE_TILE > 2
+        CASE(2)
+        CASE(3)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+#endif
+#if DEPTHWISE_TILE > 8
+        CASE(8)
+        CASE(9)
+        CASE(10)
+        CASE(11)
+        CASE(12)
+        CASE(13)
+#endif
+#undef CASE
+    default:
+        tile(run, row, column, out, taps, stride, DEPTHWISE_TILE);
+    }
+}
+
+/* A row in tiles of nearly equal size. */
+INLINE void run_columns(const iso_depthwise_run_t *run, const row_t *row,
+                        int taps, int stride)
+{
+    const iso_depthwise_axis_t *axis = &run->columns;
+    int64_t tiles = (axis->out + DEPTHWISE_TILE - 1) / DEPTHWISE_TILE;
+    int64_t column = axis->shift;
+    int64_t left = axis->out;
+    float *out = row->out;
+
+    for (; tiles > 0; tiles--) {
+        const int64_t count = tiles == 1 ? left : (left + tiles - 1) / tiles;
+
+        if (column > -taps && column + (count - 1) * stride < axis->in) {
+            tile_of(run, row, column, out, taps, stride, count);
+        } else {
+            one_by_one(run, row, column, out, count);
+        }
+        column += count * stride;
+        out += count * BLOCK;
+        left -= count;
+    }
+}
+
+typedef void row_fn(const iso_depthwise_run_t *run, const row_t *row);
+
+#define ROW(taps, stride)                                             \
+    static void run_##taps##_##stride(const iso_depthwise_run_t *run, \
+                                      const row_t *row)               \
+    {                                                                 \
+        run_columns(run, row, taps, stride);                          \
+    }
+ROW(3, 1)
+ROW(3, 2)
+ROW(5, 1)
+ROW(5, 2)
+ROW(7, 1)
+#undef ROW
+
+/* Any kernel. */
+static void run_taps(const iso_depthwise_run_t *run, const row_t *row)
+{
+    const iso_depthwise_axis_t *axis = &run->columns;
+    const int64_t reach =
+        (axis->taps - 1) * axis->dilation + (TILE_FEW - 1) * axis->stride;
+
+    for (int64_t first = 0; first < axis->out; first += TILE_FEW) {
+        const int64_t left = axis->out - first;
+        const int64_t column = axis->shift + first * axis->stride;
+        float *out = row->out + first * BLOCK;
+
+        if (left >= TILE_FEW && column >= 0 && column + reach < axis->in) {
+            tile(run, row, column, out, 0, 1, TILE_FEW);
+        } else {
+            one_by_one(run, row, column, out,
+                       left < TILE_FEW ? left : TILE_FEW);
+        }
+    }
+}
+
+static row_fn *function_of(const iso_depthwise_axis_t *axis)
+{
+    static row_fn *const functions[][2] = {
+        [3] = {run_3_1, run_3_2},
+        [5] = {run_5_1, run_5_2},
+        [TAPS_MOST] = {run_7_1, NULL},
+    };
+    row_fn *function = NULL;
+
+    if (axis->taps <= TAPS_MOST && axis->dilation == 1 && axis->stride <= 2) {
+        function = functions[axis->taps][axis->stride - 1];
+    }
+    return function != NULL ? function : run_taps;
+}
+
+/* ---- Rows ---- */
+
+/* Row number `number` of the first channel block; no bias yet. */
+static row_t row_of(const iso_depthwise_run_t *run, int64_t number)
+{
+    const iso_depthwise_axis_t *axis = &run->rows;
+    int64_t at = number * axis->stride + axis->shift;
+    int64_t first = 0;
+    row_t row = {.out = run->out + number * run->out_row};
+
+    while (at < 0 && first < axis->taps) {
+        at += axis->dilation;
+        first++;
+    }
+    row.in = run->in + at * run->in_row;
+    row.weights = run->weights + first * run->columns.taps * BLOCK;
+    while (first + row.n < axis->taps && at < axis->in) {
+        at += axis->dilation;
+        row.n++;
+    }
+    return row;
+}
+
+/* Bias of a vector of channels, +0 where there is none. A bias of -0 becomes
+ * +0: then adding it does to every sum what adding +0 and the bias does. */
+INLINE vec_t bias_of(const iso_depthwise_run_t *run, int64_t channel)
+{
+    const int64_t n = run->channels - channel;
+    vec_t bias = vec_zero();
+
+    if (run->bias != NULL && n >= VEC_LANES) {
+        bias = vec_load(run->bias + channel);
+    } else if (run->bias != NULL && n > 0) {
+        bias = vec_load_masked(bias, vec_mask((1U << n) - 1U),
+                               run->bias + channel);
+    }
+    return vec_add(bias, vec_zero());
+}
+
+static void run_rows(const iso_depthwise_run_t *run)
+{
+    row_fn *function = function_of(&run->columns);
+
+    for (int64_t r = 0; r < run->rows.out; r++) {
+        const row_t first = row_of(run, r);
+
+        for (int64_t b = 0; b < run->n_blocks; b++) {
+            for (int v = 0; v < BLOCK; v += VEC_LANES) {
+                const row_t row = {
+                    .n = first.n,
+                    .in = first.in + b * run->in_block + v,
+                    .weights = first.weights + b * run->weights_block + v,
+                    .out = first.out + b * run->out_block + v,
+                    .bias = bias_of(run, b * BLOCK + v),
+                };
+
+                function(run, &row);
+            }
+        }
+    }
+}
+
+const iso_depthwise_isa_t DEPTHWISE_TABLE = {.run = run_rows};

@@ -1,0 +1,131 @@
+#include "kernel/cpu/direct/pack.h"
+
+#include "base/mem.h"
+#include "kernel/cpu/cpu_impl.h"
+#include "kernel/format.h"
+
+#include <string.h>
+
+enum { MATMUL_ROWS = 8 /* of k: a part is more than a line of the cache */ };
+
+iso_status_t iso_panels_create(const iso_panels_spec_t *spec,
+                               iso_panels_t **panels_out)
+{
+    iso_panels_t *panels = iso_alloc_zeroed(1, sizeof *panels);
+
+    *panels_out = NULL;
+    if (panels == NULL) {
+        return ISO_NOMEM;
+    }
+    panels->spec = *spec;
+    panels->is_finite = true;
+    panels->data =
+        iso_alloc_zeroed((size_t)iso_panels_count(spec), sizeof *panels->data);
+    if (panels->data == NULL) {
+        iso_free(panels);
+        return ISO_NOMEM;
+    }
+    *panels_out = panels;
+    return ISO_OK;
+}
+
+void iso_panels_destroy(iso_panels_t **panels)
+{
+    if (*panels != NULL) {
+        iso_free((*panels)->data);
+        iso_free(*panels);
+        *panels = NULL;
+    }
+}
+
+static int64_t lanes_of_panel(const iso_panels_spec_t *spec)
+{
+    return spec->kind == ISO_PANELS_DEPTHWISE ? ISO_BLOCK_CHANNELS
+                                              : ISO_PANEL_LANES;
+}
+
+int64_t iso_panels_part(const iso_panels_spec_t *spec)
+{
+    return spec->kind == ISO_PANELS_MATMUL ? MATMUL_ROWS : lanes_of_panel(spec);
+}
+
+/* Rows are lanes: (groups, lanes, length). */
+static void fill_lanes(const iso_cpu_t *cpu, iso_panels_t *panels,
+                       int64_t first, int64_t count, const float *data)
+{
+    const iso_panels_spec_t *spec = &panels->spec;
+    const int64_t width = lanes_of_panel(spec);
+    const int64_t group_panels = (spec->lanes + width - 1) / width;
+
+    while (count > 0) {
+        const int64_t group = first / spec->lanes;
+        const int64_t lane = first % spec->lanes;
+        const int64_t left = spec->lanes - lane;
+        int64_t n = width - lane % width;
+        float *panel = panels->data + (group * group_panels + lane / width) *
+                                          spec->length * width;
+
+        n = n < left ? n : left;
+        n = n < count ? n : count;
+        if (lane % width == 0 && (n == width || n == left)) {
+            cpu->isa->pack(data, spec->length, 1, n, spec->length, width,
+                           panel);
+        } else { /* the panel is the next part's, too */
+            for (int64_t i = 0; i < n * spec->length; i++) {
+                panel[i % spec->length * width + lane % width +
+                      i / spec->length] = data[i];
+            }
+        }
+        data += n * spec->length;
+        first += n;
+        count -= n;
+    }
+}
+
+/* Rows are products: (length, lanes). */
+static void fill_products(const iso_cpu_t *cpu, iso_panels_t *panels,
+                          int64_t first, int64_t count, const float *data)
+{
+    const iso_panels_spec_t *spec = &panels->spec;
+
+    for (int64_t lane = 0; lane < spec->lanes; lane += ISO_PANEL_LANES) {
+        const int64_t left = spec->lanes - lane;
+
+        cpu->isa->pack(data + lane, 1, spec->lanes,
+                       left < ISO_PANEL_LANES ? left : ISO_PANEL_LANES, count,
+                       ISO_PANEL_LANES,
+                       panels->data + lane * spec->length +
+                           first * ISO_PANEL_LANES);
+    }
+}
+
+/* x - x is NaN for an infinity and a NaN alone: sums of it in lanes. */
+static bool are_finite(const float *data, int64_t n)
+{
+    float sums[ISO_BLOCK_CHANNELS] = {0};
+    float sum = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        sums[i % ISO_BLOCK_CHANNELS] += data[i] - data[i];
+    }
+    for (int i = 0; i < ISO_BLOCK_CHANNELS; i++) {
+        sum += sums[i];
+    }
+    return sum == 0;
+}
+
+void iso_panels_fill(const iso_cpu_t *cpu, iso_panels_t *panels, int64_t first,
+                     int64_t count, const float *data)
+{
+    const iso_panels_spec_t *spec = &panels->spec;
+    const bool is_matmul = spec->kind == ISO_PANELS_MATMUL;
+
+    if (is_matmul) {
+        fill_products(cpu, panels, first, count, data);
+    } else {
+        fill_lanes(cpu, panels, first, count, data);
+    }
+    panels->is_finite =
+        panels->is_finite &&
+        are_finite(data, count * (is_matmul ? spec->lanes : spec->length));
+}

@@ -1,0 +1,330 @@
+#include "kernel/panels.h"
+
+#include "isotome/error.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "graph/param.h"
+#include "kernel/format.h"
+
+enum {
+    MOST_TAPS = 256,
+    LEAST_LANES = 8,   /* fewer leave most of a panel empty */
+    TILE_COLUMNS = 14, /* of the output, computed at once */
+};
+
+/* Bytes of panels of as many weights, padding included, fit in 63 bits. */
+static const int64_t most_weights = INT64_C(1) << 56;
+
+/* ---- Which nodes ---- */
+
+static bool has_elements(const iso_shape_t *shape)
+{
+    for (int axis = 0; axis < shape->rank; axis++) {
+        if (!iso_dim_is_static(shape->dim[axis]) || shape->dim[axis].size < 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* In f32, with all dims numbers, by weights that are there before a run. */
+static bool has_known_weights(const iso_graph_t *graph, const iso_node_t *node)
+{
+    const iso_node_t *x = iso_graph_node(graph, node->inputs[0]);
+    const iso_node_t *weights = iso_graph_node(graph, node->inputs[1]);
+
+    return (weights->op == ISO_OP_PARAM || weights->op == ISO_OP_CONSTANT) &&
+           node->dtype == ISO_DTYPE_F32 && has_elements(&x->shape) &&
+           has_elements(&weights->shape) && has_elements(&node->shape) &&
+           iso_shape_count(&weights->shape) <= most_weights;
+}
+
+/* Multiply; false when the product would be above most. */
+static bool times(int64_t factor, int64_t most, int64_t *product)
+{
+    if (factor > most / *product) {
+        return false;
+    }
+    *product *= factor;
+    return true;
+}
+
+/* Do the input elements that a tile needs fit in a strip? Channels come in
+ * whole blocks, or are fewer than one. */
+static bool strip_fits(const iso_window_t *window, int64_t channels)
+{
+    const int last = window->n_spatial - 1;
+    const int64_t columns =
+        (TILE_COLUMNS - 1) * window->strides[last] +
+        window->dilations[last] * (window->kernel[last] - 1) + 1;
+    int64_t elements = 1;
+    bool fits =
+        times(channels < ISO_BLOCK_CHANNELS ? channels
+                                            : iso_blocked_channels(channels),
+              ISO_STRIP_MOST, &elements);
+
+    for (int i = 0; i < last; i++) {
+        fits = fits && times(window->kernel[i], ISO_STRIP_MOST, &elements);
+    }
+    return fits && times(columns, ISO_STRIP_MOST, &elements);
+}
+
+/* Kind, groups and lanes by the channels in a group, (in, out). */
+static bool spec_of_groups(int64_t groups, int64_t in, int64_t out,
+                           iso_panels_spec_t *spec)
+{
+    if (groups > 1 && in == 1 && out == 1) {
+        *spec = (iso_panels_spec_t){
+            .kind = ISO_PANELS_DEPTHWISE, .groups = 1, .lanes = groups};
+        return true;
+    }
+    *spec = (iso_panels_spec_t){
+        .kind = ISO_PANELS_CONV, .groups = groups, .lanes = out};
+    return groups == 1
+               ? out >= LEAST_LANES
+               : in % ISO_BLOCK_CHANNELS == 0 && out % ISO_BLOCK_CHANNELS == 0;
+}
+
+static bool spec_of_conv(const iso_graph_t *graph, const iso_node_t *node,
+                         iso_panels_spec_t *spec)
+{
+    const iso_shape_t *weights = &iso_graph_node(graph, node->inputs[1])->shape;
+    const int64_t channels = weights->dim[1].size;
+    int64_t kernel[ISO_MAX_SPATIAL] = {0};
+    int64_t taps = 1;
+    iso_conv_param_t param;
+
+    for (int i = 0; i < weights->rank - 2; i++) {
+        kernel[i] = weights->dim[2 + i].size;
+        if (!times(kernel[i], MOST_TAPS, &taps)) {
+            return false;
+        }
+    }
+
+    const iso_status_t status =
+        iso_conv_param_of(node, weights->rank - 2, kernel, &param);
+
+    ISO_ASSERT(status == ISO_OK);
+    if (!spec_of_groups(param.groups, channels,
+                        weights->dim[0].size / param.groups, spec)) {
+        return false;
+    }
+    spec->length = channels * taps;
+    return strip_fits(&param.window, channels);
+}
+
+static bool spec_of_matrix(const iso_graph_t *graph, const iso_node_t *node,
+                           bool transposed, iso_panels_spec_t *spec)
+{
+    const iso_shape_t *weights = &iso_graph_node(graph, node->inputs[1])->shape;
+
+    if (weights->rank != 2) {
+        return false;
+    }
+    *spec = (iso_panels_spec_t){
+        .kind = transposed ? ISO_PANELS_MATMUL_TRANSPOSED : ISO_PANELS_MATMUL,
+        .groups = 1,
+        .lanes = weights->dim[transposed ? 0 : 1].size,
+        .length = weights->dim[transposed ? 1 : 0].size};
+    return spec->lanes >= LEAST_LANES;
+}
+
+/* Is C of a gemm a row that is added as it is, or not there? */
+static bool has_row(const iso_graph_t *graph, const iso_node_t *node,
+                    float beta)
+{
+    const int64_t columns = node->shape.dim[1].size;
+
+    if (node->n_inputs < 3 || node->inputs[2] == ISO_NO_NODE) {
+        return true;
+    }
+
+    const iso_shape_t *c = &iso_graph_node(graph, node->inputs[2])->shape;
+
+    return beta == 1.0F && has_elements(c) &&
+           ((c->rank == 1 && c->dim[0].size == columns) ||
+            (c->rank == 2 && c->dim[0].size == 1 && c->dim[1].size == columns));
+}
+
+static bool spec_of_gemm(const iso_graph_t *graph, const iso_node_t *node,
+                         iso_panels_spec_t *spec)
+{
+    iso_gemm_param_t param;
+    const iso_status_t status = iso_gemm_param_of(node, &param);
+
+    ISO_ASSERT(status == ISO_OK);
+    return !param.trans_a && param.alpha == 1.0F &&
+           has_row(graph, node, param.beta) &&
+           spec_of_matrix(graph, node, param.trans_b, spec);
+}
+
+static bool spec_of(const iso_graph_t *graph, const iso_node_t *node,
+                    iso_panels_spec_t *spec)
+{
+    switch (node->op) {
+    case ISO_OP_CONV:
+        return has_known_weights(graph, node) &&
+               spec_of_conv(graph, node, spec);
+    case ISO_OP_MATMUL:
+        return has_known_weights(graph, node) &&
+               spec_of_matrix(graph, node, false, spec);
+    case ISO_OP_GEMM:
+        return has_known_weights(graph, node) &&
+               spec_of_gemm(graph, node, spec);
+    default:
+        return false;
+    }
+}
+
+bool iso_panels_of(const iso_graph_t *graph, iso_node_id_t node,
+                   iso_panels_spec_t *spec_out)
+{
+    iso_panels_spec_t spec = {0};
+    const bool is_direct = spec_of(graph, iso_graph_node(graph, node), &spec);
+
+    if (is_direct && spec_out != NULL) {
+        *spec_out = spec;
+    }
+    return is_direct;
+}
+
+bool iso_panels_equal(const iso_panels_spec_t *a, const iso_panels_spec_t *b)
+{
+    return a->kind == b->kind && a->groups == b->groups &&
+           a->lanes == b->lanes && a->length == b->length;
+}
+
+int64_t iso_panels_count(const iso_panels_spec_t *spec)
+{
+    const int64_t width = spec->kind == ISO_PANELS_DEPTHWISE
+                              ? ISO_BLOCK_CHANNELS
+                              : ISO_PANEL_LANES;
+
+    return spec->groups * ((spec->lanes + width - 1) / width) * width *
+           spec->length;
+}
+
+/* ---- Bytes ---- */
+
+/* Who reads each weight, and how. */
+typedef struct readers {
+    const iso_graph_t *graph;
+    iso_node_id_t
+        *first;          /* (nodes) direct reader of a weight, or ISO_NO_NODE */
+    iso_node_id_t *next; /* (nodes) another one, that packs it otherwise */
+    bool *is_plain;      /* (nodes) is something read element by element? */
+} readers_t;
+
+static void free_readers(readers_t *readers)
+{
+    iso_free(readers->first);
+    iso_free(readers->next);
+    iso_free(readers->is_plain);
+}
+
+static void add_direct(readers_t *readers, iso_node_id_t weight,
+                       iso_node_id_t reader, const iso_panels_spec_t *spec)
+{
+    for (iso_node_id_t id = readers->first[weight]; id != ISO_NO_NODE;
+         id = readers->next[id]) {
+        iso_panels_spec_t known = {0};
+
+        if (iso_panels_of(readers->graph, id, &known) &&
+            iso_panels_equal(&known, spec)) {
+            return;
+        }
+    }
+    readers->next[reader] = readers->first[weight];
+    readers->first[weight] = reader;
+}
+
+static void add_reader(readers_t *readers, iso_node_id_t id)
+{
+    const iso_node_t *node = iso_graph_node(readers->graph, id);
+    iso_panels_spec_t spec = {0};
+    const bool is_direct = iso_panels_of(readers->graph, id, &spec);
+
+    for (int i = 0; i < node->n_inputs; i++) {
+        if (is_direct && i == 1) {
+            add_direct(readers, node->inputs[i], id, &spec);
+        } else if (node->inputs[i] != ISO_NO_NODE) {
+            readers->is_plain[node->inputs[i]] = true;
+        }
+    }
+}
+
+static iso_status_t find_readers(readers_t *readers)
+{
+    const int32_t n = iso_graph_node_count(readers->graph);
+
+    readers->first = iso_alloc_zeroed((size_t)n, sizeof *readers->first);
+    readers->next = iso_alloc_zeroed((size_t)n, sizeof *readers->next);
+    readers->is_plain = iso_alloc_zeroed((size_t)n, sizeof *readers->is_plain);
+    if (readers->first == NULL || readers->next == NULL ||
+        readers->is_plain == NULL) {
+        return ISO_NOMEM;
+    }
+    for (iso_node_id_t id = 0; id < n; id++) {
+        readers->first[id] = ISO_NO_NODE;
+        readers->next[id] = ISO_NO_NODE;
+        add_reader(readers, id);
+    }
+    for (int i = 0; i < iso_graph_output_count(readers->graph); i++) {
+        readers->is_plain[iso_graph_output(readers->graph, i)->node] = true;
+    }
+    return ISO_OK;
+}
+
+static iso_status_t bytes_of(const readers_t *readers, iso_node_id_t weight,
+                             size_t *bytes_out)
+{
+    const iso_node_t *node = iso_graph_node(readers->graph, weight);
+    size_t sum = 0;
+
+    if (node->op == ISO_OP_PARAM && readers->is_plain[weight]) {
+        ISO_TRY(iso_tensor_bytes_of(node->dtype, &node->shape, &sum));
+    }
+    for (iso_node_id_t id = readers->first[weight]; id != ISO_NO_NODE;
+         id = readers->next[id]) {
+        iso_panels_spec_t spec = {0};
+
+        (void)iso_panels_of(readers->graph, id, &spec);
+        const size_t more = (size_t)iso_panels_count(&spec) * sizeof(float);
+
+        if (more > SIZE_MAX - sum) {
+            return iso_fail(ISO_SHAPE,
+                            "weight '%s' takes more bytes than can be counted",
+                            node->name);
+        }
+        sum += more;
+    }
+    *bytes_out = sum;
+    return ISO_OK;
+}
+
+iso_status_t iso_panels_bytes(const iso_graph_t *graph, size_t *bytes_out)
+{
+    readers_t readers = {.graph = graph};
+    iso_status_t status = find_readers(&readers);
+
+    for (iso_node_id_t id = 0;
+         status == ISO_OK && id < iso_graph_node_count(graph); id++) {
+        status = bytes_of(&readers, id, &bytes_out[id]);
+    }
+    free_readers(&readers);
+    return status;
+}
+
+iso_status_t iso_panels_param_bytes(const iso_graph_t *graph,
+                                    iso_node_id_t param, size_t *bytes_out)
+{
+    readers_t readers = {.graph = graph};
+    iso_status_t status = find_readers(&readers);
+
+    if (status == ISO_OK) {
+        status = bytes_of(&readers, param, bytes_out);
+    }
+    free_readers(&readers);
+    return status;
+}

@@ -1,0 +1,532 @@
+/* Contractions by packed weights against the definition, bit for bit, with
+ * every format and with what is joined. Run once for each kernel family
+ * (ISOTOME_KERNELS). */
+#include "isotome/error.h"
+#include "isotome/graph.h"
+
+#include "base/mem.h"
+#include "base/random.h"
+#include "iso_test.h"
+#include "kernel/cpu.h"
+#include "kernel/cpu/direct/pack.h"
+#include "kernel/ref.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_SAMPLES = 260, MAX_NODES = 8, N_THREADS = 2 };
+
+static iso_random_t randomness;
+
+static int64_t random_in(int64_t least, int64_t most)
+{
+    return least +
+           (int64_t)iso_random_below(&randomness, (uint64_t)(most - least + 1));
+}
+
+static int64_t random_of(const int64_t *list, int count)
+{
+    return list[random_in(0, count - 1)];
+}
+
+/* kind 0: numbers; 1: zeros, tiny and huge ones too; 2: infinities too. */
+static float random_value(int kind)
+{
+    static const float odd[] = {-0.0F, 0x1p-149F, -0x1.8p-130F, 0x1p-100F,
+                                1e30F, -1e30F,    -1e-30F,      0.0F};
+    static const float none[] = {INFINITY, -INFINITY, NAN};
+
+    if (kind >= 1 && random_in(0, 3) == 0) {
+        return odd[random_in(0, 7)];
+    }
+    if (kind == 2 && random_in(0, 299) == 0) {
+        return none[random_in(0, 2)];
+    }
+    return iso_random_float(&randomness);
+}
+
+/* ---- A graph: x, w, bias, r -> contraction, + r, activation ---- */
+
+typedef struct sample {
+    iso_op_t op;
+    iso_shape_t x;
+    iso_shape_t w;
+    bool has_bias;
+    bool has_addend;
+    int kind;
+    const char *activation; /* of the contraction */
+    iso_op_t then;          /* joined; ISO_OP_COUNT: none */
+    int64_t strides[3];
+    int64_t dilations[3];
+    int64_t pads[6];
+    int64_t groups;
+    int64_t trans_b;
+} sample_t;
+
+typedef struct run {
+    iso_graph_t *graph;
+    iso_node_id_t ids[MAX_NODES]; /* x, w, bias, r, y, sum, activated */
+    iso_tensor_t values[MAX_NODES];
+} run_t;
+
+enum { X, W, BIAS, ADDEND, Y, SUM, ACTIVATED };
+
+static void make_value(run_t *run, int which, int kind)
+{
+    const iso_node_t *node = iso_graph_node(run->graph, run->ids[which]);
+    iso_tensor_t *value = &run->values[which];
+
+    CU_ASSERT_EQUAL_FATAL(
+        iso_tensor_view(ISO_DTYPE_F32, &node->shape, NULL, value), ISO_OK);
+    value->data = iso_alloc(iso_tensor_bytes(value));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(value->data);
+    for (int64_t i = 0; i < iso_tensor_count(value); i++) {
+        ((float *)value->data)[i] = random_value(kind);
+    }
+}
+
+static int add_attrs(const sample_t *sample, iso_attr_t *attrs)
+{
+    const int n_spatial = sample->x.rank - 2;
+    int n = 0;
+
+    attrs[n++] = (iso_attr_t){.name = "activation",
+                              .kind = ISO_ATTR_TEXT,
+                              .count = 1,
+                              .value.text = sample->activation};
+    if (sample->op == ISO_OP_GEMM) {
+        attrs[n++] = (iso_attr_t){.name = "trans_b",
+                                  .kind = ISO_ATTR_INTS,
+                                  .count = 1,
+                                  .value.ints = &sample->trans_b};
+    }
+    if (sample->op != ISO_OP_CONV) {
+        return n;
+    }
+    attrs[n++] = (iso_attr_t){
+        "strides", ISO_ATTR_INTS, n_spatial, {.ints = sample->strides}};
+    attrs[n++] = (iso_attr_t){
+        "dilations", ISO_ATTR_INTS, n_spatial, {.ints = sample->dilations}};
+    attrs[n++] = (iso_attr_t){
+        "pads", ISO_ATTR_INTS, 2 * n_spatial, {.ints = sample->pads}};
+    attrs[n++] =
+        (iso_attr_t){"groups", ISO_ATTR_INTS, 1, {.ints = &sample->groups}};
+    return n;
+}
+
+static iso_status_t add_node(run_t *run, int which, iso_op_t op, int n_inputs,
+                             const iso_node_id_t *inputs, int n_attrs,
+                             const iso_attr_t *attrs)
+{
+    static const char *const names[] = {"x", "w",   "bias",     "r",
+                                        "y", "sum", "activated"};
+    const iso_node_spec_t spec = {.name = names[which],
+                                  .op = op,
+                                  .n_inputs = n_inputs,
+                                  .inputs = inputs,
+                                  .n_attrs = n_attrs,
+                                  .attrs = attrs};
+
+    return iso_graph_add(run->graph, &spec, &run->ids[which]);
+}
+
+/* ISO_SHAPE when the sample is no valid node. */
+static iso_status_t make_graph(const sample_t *sample, run_t *run)
+{
+    const int64_t lanes = sample->op == ISO_OP_CONV || sample->trans_b != 0
+                              ? sample->w.dim[0].size
+                              : sample->w.dim[1].size;
+    const iso_shape_t bias = iso_shape_of(1, &lanes);
+    iso_attr_t attrs[8];
+
+    ISO_TRY(iso_graph_create(&run->graph));
+    ISO_TRY(iso_graph_add_input(run->graph, "x", ISO_DTYPE_F32, &sample->x,
+                                &run->ids[X]));
+    ISO_TRY(iso_graph_add_param(run->graph, "w", ISO_DTYPE_F32, &sample->w,
+                                &run->ids[W]));
+    ISO_TRY(iso_graph_add_param(run->graph, "bias", ISO_DTYPE_F32, &bias,
+                                &run->ids[BIAS]));
+    ISO_TRY(add_node(run, Y, sample->op, sample->has_bias ? 3 : 2, run->ids,
+                     add_attrs(sample, attrs), attrs));
+    ISO_TRY(iso_graph_add_input(run->graph, "r", ISO_DTYPE_F32,
+                                &iso_graph_node(run->graph, run->ids[Y])->shape,
+                                &run->ids[ADDEND]));
+    run->ids[SUM] = run->ids[Y];
+    if (sample->has_addend) {
+        const iso_node_id_t inputs[] = {run->ids[Y], run->ids[ADDEND]};
+
+        ISO_TRY(add_node(run, SUM, ISO_OP_ADD, 2, inputs, 0, NULL));
+    }
+    run->ids[ACTIVATED] = run->ids[SUM];
+    if (sample->then != ISO_OP_COUNT) {
+        ISO_TRY(
+            add_node(run, ACTIVATED, sample->then, 1, &run->ids[SUM], 0, NULL));
+    }
+    return ISO_OK;
+}
+
+static void print_sample(const sample_t *sample)
+{
+    const iso_shape_t *shapes[] = {&sample->x, &sample->w};
+
+    (void)printf("\n  %s", iso_op_string(sample->op));
+    for (int i = 0; i < 2; i++) {
+        for (int d = 0; d < shapes[i]->rank; d++) {
+            (void)printf("%s%lld", d == 0 ? " [" : ",",
+                         (long long)shapes[i]->dim[d].size);
+        }
+        (void)printf("]");
+    }
+    (void)printf(
+        " bias %d addend %d kind %d %s then %s groups %lld", sample->has_bias,
+        sample->has_addend, sample->kind, sample->activation,
+        sample->then == ISO_OP_COUNT ? "-" : iso_op_string(sample->then),
+        (long long)sample->groups);
+    for (int i = 0; i < sample->x.rank - 2; i++) {
+        (void)printf(" stride %lld dilation %lld pads %lld %lld",
+                     (long long)sample->strides[i],
+                     (long long)sample->dilations[i],
+                     (long long)sample->pads[i],
+                     (long long)sample->pads[sample->x.rank - 2 + i]);
+    }
+    (void)printf("\n");
+}
+
+/* ---- The definition ---- */
+
+static void run_ref(const sample_t *sample, run_t *run)
+{
+    const iso_tensor_t *operands[] = {&run->values[X], &run->values[W],
+                                      &run->values[BIAS]};
+    const iso_tensor_t *terms[] = {&run->values[Y], &run->values[ADDEND]};
+    const iso_tensor_t *sum[] = {&run->values[SUM]};
+
+    CU_ASSERT_EQUAL(iso_ref_run(iso_graph_node(run->graph, run->ids[Y]),
+                                operands, &run->values[Y]),
+                    ISO_OK);
+    if (sample->has_addend) {
+        CU_ASSERT_EQUAL(iso_ref_run(iso_graph_node(run->graph, run->ids[SUM]),
+                                    terms, &run->values[SUM]),
+                        ISO_OK);
+    } else {
+        memcpy(run->values[SUM].data, run->values[Y].data,
+               iso_tensor_bytes(&run->values[Y]));
+    }
+    if (sample->then != ISO_OP_COUNT) {
+        CU_ASSERT_EQUAL(
+            iso_ref_run(iso_graph_node(run->graph, run->ids[ACTIVATED]), sum,
+                        &run->values[ACTIVATED]),
+            ISO_OK);
+    } else {
+        memcpy(run->values[ACTIVATED].data, run->values[SUM].data,
+               iso_tensor_bytes(&run->values[SUM]));
+    }
+}
+
+/* ---- Formats ---- */
+
+static int64_t positions_of(const iso_tensor_t *t)
+{
+    int64_t n = 1;
+
+    for (int d = 2; d < t->rank; d++) {
+        n *= t->dims[d];
+    }
+    return n;
+}
+
+/* Element of the blocked value for element i of the plain one. */
+static int64_t blocked_at(const iso_tensor_t *t, int64_t i)
+{
+    const int64_t positions = positions_of(t);
+    const int64_t channel = i / positions % t->dims[1];
+    const int64_t image = i / positions / t->dims[1];
+
+    return ((image * iso_blocked_channels(t->dims[1]) / 16 + channel / 16) *
+                positions +
+            i % positions) *
+               16 +
+           channel % 16;
+}
+
+/* A value in a format; what is not an element is garbage. */
+static float *laid_out(const iso_tensor_t *value, iso_format_t format)
+{
+    const int64_t count = iso_tensor_count(value);
+    const int64_t room =
+        format == ISO_FORMAT_PLAIN
+            ? count
+            : count / value->dims[1] * iso_blocked_channels(value->dims[1]);
+    const float *from = value->data;
+    float *to = iso_alloc((size_t)room * sizeof *to);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(to);
+    memset(to, 0xff, (size_t)room * sizeof *to);
+    for (int64_t i = 0; i < count; i++) {
+        to[format == ISO_FORMAT_PLAIN ? i : blocked_at(value, i)] = from[i];
+    }
+    return to;
+}
+
+static int64_t compare(const iso_tensor_t *want, const float *got,
+                       iso_format_t format)
+{
+    const float *expected = want->data;
+    int64_t bad = 0;
+
+    for (int64_t i = 0; i < iso_tensor_count(want); i++) {
+        const float *found =
+            &got[format == ISO_FORMAT_PLAIN ? i : blocked_at(want, i)];
+
+        if (memcmp(&expected[i], found, sizeof *found) != 0 && bad++ == 0) {
+            (void)printf("\n  element %lld: expected %a, found %a",
+                         (long long)i, (double)expected[i], (double)*found);
+        }
+    }
+    return bad;
+}
+
+/* ---- The kernels ---- */
+
+/* Packed in two parts. */
+static iso_panels_t *pack(const iso_cpu_t *cpu, const run_t *run)
+{
+    const iso_tensor_t *w = &run->values[W];
+    const int64_t rows = w->dims[0];
+    const int64_t row = iso_tensor_count(w) / rows;
+    iso_panels_spec_t spec;
+    iso_panels_t *panels;
+
+    if (!iso_panels_of(run->graph, run->ids[Y], &spec)) {
+        return NULL;
+    }
+    CU_ASSERT_EQUAL_FATAL(iso_panels_create(&spec, &panels), ISO_OK);
+
+    const int64_t part = iso_panels_part(&spec);
+    const int64_t first = rows / part / 2 * part;
+
+    iso_panels_fill(cpu, panels, first, rows - first,
+                    (const float *)w->data + first * row);
+    if (first > 0) {
+        iso_panels_fill(cpu, panels, 0, first, w->data);
+    }
+    return panels;
+}
+
+static int64_t run_direct(iso_cpu_t *cpu, const sample_t *sample,
+                          const run_t *run, const iso_panels_t *panels,
+                          const iso_format_t *formats)
+{
+    iso_tensor_t x = run->values[X];
+    iso_tensor_t addend = run->values[ADDEND];
+    iso_tensor_t got = run->values[ACTIVATED];
+    const iso_tensor_t *inputs[] = {&x, &run->values[W], &run->values[BIAS]};
+    const iso_format_t read[] = {formats[0], ISO_FORMAT_PLAIN,
+                                 ISO_FORMAT_PLAIN};
+    const iso_cpu_step_t step = {
+        .node = iso_graph_node(run->graph, run->ids[Y]),
+        .inputs = inputs,
+        .formats = read,
+        .output = &got,
+        .format = formats[1],
+        .panels = panels,
+        .addend = sample->has_addend ? &addend : NULL,
+        .activated = sample->then == ISO_OP_COUNT
+                         ? NULL
+                         : iso_graph_node(run->graph, run->ids[ACTIVATED]),
+    };
+    int64_t bad;
+
+    x.data = laid_out(&run->values[X], formats[0]);
+    addend.data = laid_out(&run->values[ADDEND], formats[1]);
+    got.data = laid_out(&run->values[ACTIVATED], formats[1]);
+    memset(got.data, 0xff, (size_t)iso_tensor_count(&got) * sizeof(float));
+    CU_ASSERT_EQUAL(iso_cpu_run_step(cpu, &step), ISO_OK);
+    bad = compare(&run->values[ACTIVATED], got.data, formats[1]);
+    iso_free(x.data);
+    iso_free(addend.data);
+    iso_free(got.data);
+    return bad;
+}
+
+static int64_t run_all(const sample_t *sample, const run_t *run)
+{
+    const int n_formats = sample->op == ISO_OP_CONV ? 2 : 1;
+    int64_t bad = 0;
+
+    for (int threads = 1; threads <= N_THREADS; threads++) {
+        iso_cpu_t *cpu;
+        iso_panels_t *panels;
+
+        CU_ASSERT_EQUAL_FATAL(iso_cpu_create(threads, &cpu), ISO_OK);
+        panels = pack(cpu, run);
+        for (int f = 0; panels != NULL && f < n_formats * n_formats; f++) {
+            const iso_format_t formats[] = {(iso_format_t)(f % 2),
+                                            (iso_format_t)(f / 2)};
+
+            bad += run_direct(cpu, sample, run, panels, formats);
+        }
+        iso_panels_destroy(&panels);
+        iso_cpu_destroy(&cpu);
+    }
+    return bad;
+}
+
+/* False when the sample is no valid node. */
+static bool check(const sample_t *sample)
+{
+    run_t run = {0};
+    const iso_status_t status = make_graph(sample, &run);
+    int64_t bad = 0;
+
+    if (status == ISO_OK) {
+        for (int i = X; i <= ACTIVATED; i++) {
+            make_value(&run, i, sample->kind);
+        }
+        run_ref(sample, &run);
+        bad = run_all(sample, &run);
+        CU_ASSERT_EQUAL(bad, 0);
+        for (int i = X; i <= ACTIVATED; i++) {
+            iso_free(run.values[i].data);
+        }
+    }
+    if (bad != 0) {
+        print_sample(sample);
+    }
+    iso_graph_destroy(&run.graph);
+    return status == ISO_OK;
+}
+
+/* ---- Samples ---- */
+
+static void set_follow(sample_t *sample)
+{
+    static const char *const kinds[] = {"none", "none", "relu", "tanh",
+                                        "hard_swish"};
+    static const iso_op_t then[] = {ISO_OP_COUNT, ISO_OP_COUNT, ISO_OP_RELU,
+                                    ISO_OP_SIGMOID};
+
+    sample->has_bias = random_in(0, 3) > 0;
+    sample->has_addend = random_in(0, 1) == 1;
+    sample->kind = (int)random_in(0, 2);
+    sample->activation = kinds[random_in(0, 4)];
+    sample->then = then[random_in(0, 3)];
+}
+
+static sample_t random_conv(void)
+{
+    static const int64_t channels[] = {1, 2, 3, 8, 15, 16, 17, 32, 33, 48, 80};
+    static const int64_t lanes[] = {8, 9, 16, 17, 24, 32, 33, 64, 70, 96};
+    static const int64_t taps[] = {1, 1, 2, 3, 3, 5, 7};
+    const int n_spatial = (int)random_of((int64_t[]){1, 2, 2, 2, 2, 3}, 6);
+    int64_t x[5] = {random_in(1, 3)};
+    int64_t w[5];
+    sample_t sample = {.op = ISO_OP_CONV, .groups = 1};
+
+    set_follow(&sample);
+    x[1] = random_of(channels, 11);
+    w[0] = random_of(lanes, 10);
+    if (random_in(0, 5) == 0) {
+        sample.groups = random_in(2, 3);
+        x[1] = 16 * sample.groups * random_in(1, 2);
+        w[0] = 16 * sample.groups * random_in(1, 3);
+    }
+    w[1] = x[1] / sample.groups;
+    for (int i = 0; i < n_spatial; i++) {
+        w[2 + i] = n_spatial == 3 ? random_in(1, 3) : random_of(taps, 7);
+        sample.strides[i] = random_in(1, 2);
+        sample.dilations[i] = random_in(0, 3) == 0 ? 2 : 1;
+        sample.pads[i] = random_in(0, w[2 + i] / 2);
+        sample.pads[n_spatial + i] = random_in(0, w[2 + i] / 2);
+        x[2 + i] = random_in(1, n_spatial == 3 ? 8 : 19);
+    }
+    sample.x = iso_shape_of(2 + n_spatial, x);
+    sample.w = iso_shape_of(2 + n_spatial, w);
+    return sample;
+}
+
+static sample_t random_product(void)
+{
+    static const int64_t inner[] = {1, 2, 31, 255, 256, 257, 512, 600, 1280};
+    const int64_t k = random_of(inner, 9);
+    const int64_t n = random_in(8, 100);
+    const int64_t x[] = {random_in(1, 3), random_in(1, 40), k};
+    sample_t sample = {.op =
+                           random_in(0, 1) == 1 ? ISO_OP_GEMM : ISO_OP_MATMUL};
+
+    set_follow(&sample);
+    sample.trans_b = sample.op == ISO_OP_GEMM ? random_in(0, 1) : 0;
+    sample.x =
+        sample.op == ISO_OP_GEMM ? iso_shape_of(2, x + 1) : iso_shape_of(3, x);
+    sample.w = sample.trans_b != 0 ? iso_shape_of(2, (int64_t[]){n, k})
+                                   : iso_shape_of(2, (int64_t[]){k, n});
+    return sample;
+}
+
+static void test_random(void)
+{
+    const iso_mem_count_t before = iso_mem_count();
+    const char *text = getenv("ISO_TEST_SEED");
+    const uint64_t seed = text == NULL ? 4 : strtoull(text, NULL, 10);
+    int valid = 0;
+
+    (void)printf(" seed %llu ", (unsigned long long)seed);
+    randomness.state = seed;
+    for (int i = 0; i < N_SAMPLES; i++) {
+        const sample_t sample = i % 4 == 0 ? random_product() : random_conv();
+
+        valid += check(&sample) ? 1 : 0;
+    }
+    CU_ASSERT_TRUE(valid > N_SAMPLES / 2);
+    CU_ASSERT_EQUAL(iso_mem_count().blocks, before.blocks);
+}
+
+/* Shapes that cut pixels in every way: many images of few pixels, rows that
+ * are a region each, rows longer than a region, many lanes. */
+static void test_regions(void)
+{
+    static const int64_t x[][4] = {
+        {5, 256, 7, 7}, {1, 512, 9, 40}, {1, 80, 3, 900}, {2, 64, 30, 33}};
+    static const int64_t w[][4] = {
+        {64, 256, 3, 3}, {24, 512, 3, 3}, {16, 80, 3, 3}, {200, 64, 1, 1}};
+
+    for (int i = 0; i < 4; i++) {
+        const sample_t sample = {
+            .op = ISO_OP_CONV,
+            .x = iso_shape_of(4, x[i]),
+            .w = iso_shape_of(4, w[i]),
+            .has_bias = true,
+            .has_addend = i % 2 == 0,
+            .activation = "relu",
+            .then = i % 2 == 0 ? ISO_OP_RELU : ISO_OP_COUNT,
+            .strides = {1, 1},
+            .dilations = {1, 1},
+            .pads = {w[i][2] / 2, w[i][2] / 2, w[i][2] / 2, w[i][2] / 2},
+            .groups = 1,
+        };
+
+        CU_ASSERT_TRUE(check(&sample));
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {
+        {"random contractions", test_random},
+        {"many regions", test_regions},
+        CU_TEST_INFO_NULL,
+    };
+    CU_SuiteInfo suites[] = {
+        {"direct", NULL, NULL, NULL, NULL, tests},
+        CU_SUITE_INFO_NULL,
+    };
+    iso_family_t family;
+
+    if (iso_family_choose(&family) != ISO_OK) {
+        (void)printf("%s\n", iso_error_text());
+        return ISO_TEST_SKIP;
+    }
+    return iso_test_main(suites);
+}
