@@ -11,6 +11,7 @@
 #include "lab/calibrate_impl.h"
 #include "par/par.h"
 #include "plan/machine_fit.h"
+#include "plan/node_seconds.h"
 
 #include <math.h>
 #include <string.h>
@@ -286,42 +287,62 @@ static double bytes_of(const iso_node_cost_t *cost)
     return (double)cost->operand_bytes + (double)cost->output_bytes;
 }
 
-/* Seconds of the arithmetic alone, where the time of the bytes is counted
- * beside it. What lies in the caches takes less than its bytes say: */
-static const double least_share = 0.5;
+typedef struct measured {
+    iso_node_cost_t cost;
+    iso_timing_t timing;
+} measured_t;
 
-static double seconds_without(const iso_node_cost_t *cost, double seconds,
-                              double bytes_per_s)
+/* Seconds of the work alone: where the time of the bytes is counted beside
+ * it, what is left; at least a share, for what is faster than its bytes say. */
+static const double least_share = 0.25;
+
+static double work_seconds(const measured_t *measured,
+                           const iso_machine_rank_t *figures)
 {
-    return fmax(seconds - bytes_of(cost) / bytes_per_s, least_share * seconds);
+    const double seconds = measured->timing.median_s;
+
+    return iso_rate_class_waits(measured->cost.rate_class)
+               ? fmax(seconds -
+                          iso_cost_bytes_seconds(&measured->cost, figures),
+                      least_share * seconds)
+               : seconds;
 }
 
-/* Collective. */
-static iso_status_t measure_rates(iso_device_t *device, MPI_Comm comm,
-                                  double bytes_per_s, iso_rate_t *rates)
+/* The rate of a class from all its probes. */
+static void set_rate(const measured_t *measured, iso_rate_class_t rate_class,
+                     iso_machine_rank_t *figures)
 {
-    double work[ISO_RATE_CLASS_COUNT] = {0};
-    double seconds[ISO_RATE_CLASS_COUNT] = {0};
-    double spreads[ISO_RATE_CLASS_COUNT] = {0};
+    double work = 0.0;
+    double seconds = 0.0;
+    double spread = 0.0;
 
     for (int i = 0; i < N_PROBES; i++) {
-        iso_node_cost_t cost = {0};
-        iso_timing_t timing = {0};
-
-        ISO_TRY(measure(device, &probes[i], comm, &cost, &timing));
-        const iso_rate_class_t at = cost.rate_class;
-
-        work[at] += iso_rate_class_unit(at) == ISO_RATE_BYTES ? bytes_of(&cost)
-                                                              : cost.flops;
-        seconds[at] +=
-            iso_rate_class_waits(at)
-                ? seconds_without(&cost, timing.median_s, bytes_per_s)
-                : timing.median_s;
-        spreads[at] = fmax(spreads[at], timing.spread);
+        if (measured[i].cost.rate_class == rate_class) {
+            work += iso_rate_class_unit(rate_class) == ISO_RATE_BYTES
+                        ? bytes_of(&measured[i].cost)
+                        : measured[i].cost.flops;
+            seconds += work_seconds(&measured[i], figures);
+            spread = fmax(spread, measured[i].timing.spread);
+        }
     }
+    figures->rates[rate_class] =
+        (iso_rate_t){work / seconds, spread, ISO_COST_MEASURED};
+}
+
+/* Collective. Figures have the memory's bandwidth; copies in the caches are
+ * measured like all probes, and say how long others wait for their bytes. */
+static iso_status_t measure_rates(iso_device_t *device, MPI_Comm comm,
+                                  iso_machine_rank_t *figures)
+{
+    measured_t measured[N_PROBES];
+
+    for (int i = 0; i < N_PROBES; i++) {
+        ISO_TRY(measure(device, &probes[i], comm, &measured[i].cost,
+                        &measured[i].timing));
+    }
+    set_rate(measured, ISO_RATE_MOVE, figures);
     for (int i = 0; i < ISO_RATE_CLASS_COUNT; i++) {
-        rates[i] =
-            (iso_rate_t){work[i] / seconds[i], spreads[i], ISO_COST_MEASURED};
+        set_rate(measured, (iso_rate_class_t)i, figures);
     }
     return ISO_OK;
 }
@@ -385,8 +406,7 @@ iso_status_t iso__calibrate_work(iso_device_t *device, MPI_Comm comm,
                                  iso_machine_rank_t *figures)
 {
     ISO_TRY(measure_memory(device, comm, &figures->memory_bytes_per_s));
-    ISO_TRY(measure_rates(device, comm, figures->memory_bytes_per_s,
-                          figures->rates));
+    ISO_TRY(measure_rates(device, comm, figures));
     ISO_TRY(measure_copy(comm, &figures->copy_bytes_per_s));
     figures->flops_per_s = figures->rates[ISO_RATE_MATMUL_LARGE].per_s;
     figures->cost_class = ISO_COST_MEASURED;

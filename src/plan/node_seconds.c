@@ -8,6 +8,17 @@ static bool is_free(const iso_node_t *node)
     return iso_node_is_leaf(node) || node->op == ISO_OP_RESHAPE;
 }
 
+double iso_cost_bytes_seconds(const iso_node_cost_t *cost,
+                              const iso_machine_rank_t *rank)
+{
+    const double bytes =
+        (double)cost->operand_bytes + (double)cost->output_bytes;
+    const double cached = fmin(bytes, ISO_CACHE_BYTES);
+
+    return cached / iso_machine_rank_rate(rank, ISO_RATE_MOVE).per_s +
+           (bytes - cached) / rank->memory_bytes_per_s;
+}
+
 double iso_cost_seconds(const iso_node_t *node, const iso_node_cost_t *cost,
                         const iso_machine_rank_t *rank)
 {
@@ -23,7 +34,7 @@ double iso_cost_seconds(const iso_node_t *node, const iso_node_cost_t *cost,
 
     const double work_s =
         work / iso_machine_rank_rate(rank, cost->rate_class).per_s;
-    const double bytes_s = bytes / rank->memory_bytes_per_s;
+    const double bytes_s = iso_cost_bytes_seconds(cost, rank);
 
     return iso_rate_class_waits(cost->rate_class) ? work_s + bytes_s
                                                   : fmax(work_s, bytes_s);

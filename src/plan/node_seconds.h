@@ -1,7 +1,9 @@
 /*
  * Predicted seconds of a node on one rank, from its work at the rank's rate
- * for its rate class (isotome/rate.h) and its bytes at the rank's memory
- * bandwidth: the sum of both for contractions, the longer one for all else.
+ * for its rate class (isotome/rate.h) and its bytes: the sum of both for
+ * contractions, the longer one for all else. The first bytes, as many as stay
+ * in a core's own caches, are read and written at the rank's rate of class
+ * "move", the others at its memory bandwidth.
  * Leaves and reshapes, which do nothing, take no time.
  */
 #ifndef ISO_NODE_SECONDS_H
@@ -13,6 +15,12 @@
 #include "graph/cost.h"
 
 #include <stdbool.h>
+
+enum { ISO_CACHE_BYTES = 1 << 20 };
+
+/* Of the bytes alone. */
+double iso_cost_bytes_seconds(const iso_node_cost_t *cost,
+                              const iso_machine_rank_t *rank);
 
 /* Of an op that costs this much: a node, or a piece of it (with a share of
  * its cost). */

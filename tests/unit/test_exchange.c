@@ -221,15 +221,12 @@ static void expect_seconds(const iso_layout_t *from, const iso_layout_t *to,
 
 static void test_seconds_of_a_root(void)
 {
-    expect_seconds(&on_0, &on_2, far_of(112) + 2 * copy_of(112));
+    expect_seconds(&on_0, &on_2, far_of(112));
     expect_seconds(&on_0, &on_0, 0);
     /* The root's own part stays. */
-    expect_seconds(&on_0, &by_rows,
-                   near_of(32) + far_of(32) + copy_of(64) + copy_of(32));
-    expect_seconds(&on_2, &by_halo,
-                   far_of(64) + far_of(64) + copy_of(128) + copy_of(64));
-    expect_seconds(&by_rows, &on_0,
-                   near_of(32) + far_of(32) + copy_of(64) + copy_of(32));
+    expect_seconds(&on_0, &by_rows, near_of(32) + far_of(32) + copy_of(48));
+    expect_seconds(&on_2, &by_halo, far_of(64) + far_of(64) + copy_of(48));
+    expect_seconds(&by_rows, &on_0, near_of(32) + far_of(32) + copy_of(48));
     /* No message where there is nothing: worker 1 has no column. */
     expect_seconds(&on_0, &by_cols, far_of(56) + 2 * copy_of(56));
 }
@@ -237,21 +234,20 @@ static void test_seconds_of_a_root(void)
 static void test_seconds_of_a_tree(void)
 {
     /* 0 -> 1, then 0 -> 2. */
-    expect_seconds(&on_0, &on_all,
-                   near_of(112) + far_of(112) + 4 * copy_of(112));
+    expect_seconds(&on_0, &on_all, near_of(112) + far_of(112) + copy_of(112));
     /* 2 -> 0, then 2 -> 1. */
-    expect_seconds(&on_2, &on_all, 2 * far_of(112) + 4 * copy_of(112));
+    expect_seconds(&on_2, &on_all, 2 * far_of(112) + copy_of(112));
 }
 
 static void test_seconds_of_pairs(void)
 {
     /* Ring: the largest part, 3 rows, in each of 2 steps. */
-    expect_seconds(&by_rows, &on_all, 2 * far_of(48) + copy_of(112));
+    expect_seconds(&by_rows, &on_all, 2 * far_of(48) + copy_of(48));
     /* Worker 1 trades a row with each neighbour. */
-    expect_seconds(&by_rows, &by_halo, near_of(16) + far_of(16) + copy_of(64));
+    expect_seconds(&by_rows, &by_halo, near_of(16) + far_of(16) + copy_of(32));
     /* Worker 2 sends 2 rows of 2 columns, gets 3 and 2 of them. */
     expect_seconds(&by_rows, &by_cols,
-                   far_of(24) + far_of(16) + copy_of(16 + 40));
+                   far_of(24) + far_of(16) + copy_of(16 + 16));
 }
 
 /* -- any exchange -- */

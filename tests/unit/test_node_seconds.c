@@ -236,14 +236,31 @@ static void test_measured_seconds(void)
         rank.rates[i] = (iso_rate_t){.per_s = work / 8.0};
         expect_near(seconds_of(rate_class, &rank), 8.0 + waits_s);
         for (int other = 0; other < ISO_RATE_CLASS_COUNT; other++) {
-            if (other != i) {
+            if (other != i && i != ISO_RATE_MOVE) {
                 expect_near(seconds_of((iso_rate_class_t)other, &rank),
                             seconds_of((iso_rate_class_t)other, &plain_rank));
             }
         }
         rank.rates[i].per_s = 1e300;
-        expect_near(seconds_of(rate_class, &rank), 3e3 / 1e6);
+        if (!moves) {
+            expect_near(seconds_of(rate_class, &rank), 3e3 / 1e6);
+        }
     }
+}
+
+/* A MiB moves at the rate of copies in the caches, the rest at memory's. */
+static void test_cached_bytes(void)
+{
+    const iso_node_t node = {.op = ISO_OP_CONV};
+    const iso_node_cost_t cost = {.flops = 1.0,
+                                  .operand_bytes = (1 << 20) + 1000,
+                                  .output_bytes = 2000,
+                                  .rate_class = ISO_RATE_CONV_3X3};
+    iso_machine_rank_t rank = plain_rank;
+
+    rank.rates[ISO_RATE_CONV_3X3].per_s = 1e300;
+    rank.rates[ISO_RATE_MOVE].per_s = 1048576.0 / 4.0;
+    expect_near(iso_cost_seconds(&node, &cost, &rank), 4.0 + 3e3 / 1e6);
 }
 
 static void test_free_nodes(void)
@@ -315,6 +332,7 @@ int main(void)
         {"names", test_names},
         {"default seconds", test_default_seconds},
         {"measured seconds", test_measured_seconds},
+        {"bytes in the caches", test_cached_bytes},
         {"free nodes", test_free_nodes},
         {"uncalibrated seconds", test_uncalibrated_seconds},
         {"graph seconds", test_graph_seconds},

@@ -22,15 +22,14 @@ static void test_machine_price(void)
     CU_ASSERT_EQUAL(batch->moved_bytes, (size_t)4 * (1024 + 576 + 2304));
     check_near(batch->seconds - batch->compute_seconds,
                3 * far.latency_s + 4 * 3904 / far.bytes_per_s +
-                   2 * 4 * 3904 / copy);
+                   4 * 3904 / copy);
     posed.question.resident = 1U << 1;
     choose(&posed);
     CU_ASSERT_EQUAL(chosen_of(&posed)->moved_bytes, (size_t)4 * (1024 + 2304));
     posed.question.resident = 3;
     choose(&posed);
     check_near(chosen_of(&posed)->seconds - chosen_of(&posed)->compute_seconds,
-               far.latency_s + 4 * 2304 / far.bytes_per_s +
-                   2 * 4 * 2304 / copy);
+               far.latency_s + 4 * 2304 / far.bytes_per_s + 4 * 2304 / copy);
     /* A root that is no worker gives everything away. */
     posed.question.resident = 0;
     posed.question.root = 1;

@@ -109,11 +109,35 @@ static iso_status_t shared_seconds(const iso__shard_chooser_t *chooser,
     return ISO_OK;
 }
 
+/* The root adds partial sums up, after it has them. */
+static double adding_seconds(const iso__shard_chooser_t *chooser,
+                             const iso_shard_option_t *option)
+{
+    static const iso_node_t add = {.op = ISO_OP_ADD};
+    const iso_shard_question_t *question = chooser->question;
+    const double adds =
+        (double)option->returned_elements - (double)option->output_elements;
+    const double bytes = adds * (double)iso_dtype_bytes(option->output_dtype);
+
+    if (question->machine == NULL || adds <= 0.0 || bytes > most_bytes) {
+        return 0.0;
+    }
+
+    const iso_node_cost_t cost = {.flops = adds,
+                                  .operand_bytes = (size_t)(2.0 * bytes),
+                                  .output_bytes = (size_t)bytes,
+                                  .rate_class = ISO_RATE_ELEMENTWISE};
+
+    return iso_cost_seconds(
+        &add, &cost, iso_machine_rank(question->machine, question->root));
+}
+
 static void keep_if_best(iso__shard_chooser_t *chooser)
 {
     iso__shard_way_t *now = &chooser->now;
     iso__shard_way_t *best = &chooser->best;
 
+    now->compute_seconds += adding_seconds(chooser, &now->option);
     now->seconds = now->compute_seconds + iso__shard_move_seconds(chooser, now);
     if (best->option.count == 0 || now->seconds < best->seconds) {
         const iso__shard_way_t spare = *best;

@@ -264,29 +264,51 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* The root copies and moves one part after the other; the others copy theirs
- * at the same time. parts: the layout that is split (or on one). */
+/* Are parts along an axis contiguous in the value, or in a part of it? Then
+ * they are sent from there, and received there. */
+static bool is_contiguous(const pricing_t *pricing, int axis)
+{
+    for (int i = 0; i < axis; i++) {
+        if (pricing->exchange->shape.dim[i].size > 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What is packed or unpacked of so many bytes. */
+static double packed(const pricing_t *pricing, int axis, double bytes)
+{
+    return is_contiguous(pricing, axis) ? 0.0 : bytes;
+}
+
+/* The root copies its own part, packs those of the others where they are not
+ * contiguous in the whole, and moves one after the other. parts: the layout
+ * that is split (or on one). */
 static double root_seconds(const pricing_t *pricing, int root,
                            const iso_layout_t *parts, bool sends)
 {
-    double at_root = 0;
-    double at_others = 0;
+    const int axis = parts->kind == ISO_LAYOUT_SPLIT ? parts->axis : 0;
+    double seconds = 0;
 
     for (int worker = 0; worker < pricing->exchange->n_workers; worker++) {
         const double bytes = bytes_in(pricing, parts, worker);
 
         if (worker != root) {
-            at_root += copy_seconds(pricing, root, bytes) +
-                       (sends ? message_seconds(pricing, root, worker, bytes)
-                              : message_seconds(pricing, worker, root, bytes));
-            at_others = larger(at_others, copy_seconds(pricing, worker, bytes));
+            seconds +=
+                copy_seconds(pricing, root, packed(pricing, axis, bytes)) +
+                (sends ? message_seconds(pricing, root, worker, bytes)
+                       : message_seconds(pricing, worker, root, bytes));
         }
     }
-    return at_root + at_others;
+    return seconds > 0.0
+               ? seconds +
+                     copy_seconds(pricing, root, bytes_in(pricing, parts, root))
+               : 0.0;
 }
 
 /* Binomial tree: who has the value sends it on, in rounds; workers are
- * counted from the root. */
+ * counted from the root, which copies the value for itself. */
 static double broadcast_seconds(const pricing_t *pricing, int root)
 {
     const int n = pricing->exchange->n_workers;
@@ -300,13 +322,12 @@ static double broadcast_seconds(const pricing_t *pricing, int root)
             const int to = (root + i + have) % n;
 
             round = larger(round,
-                           message_seconds(pricing, from, to, pricing->bytes) +
-                               copy_seconds(pricing, from, pricing->bytes) +
-                               copy_seconds(pricing, to, pricing->bytes));
+                           message_seconds(pricing, from, to, pricing->bytes));
         }
         seconds += round;
     }
-    return seconds;
+    return seconds > 0.0 ? seconds + copy_seconds(pricing, root, pricing->bytes)
+                         : 0.0;
 }
 
 /* Ring: in each of n - 1 steps everyone hands on a part, and in each the
@@ -314,6 +335,7 @@ static double broadcast_seconds(const pricing_t *pricing, int root)
 static double all_gather_seconds(const pricing_t *pricing)
 {
     const int n = pricing->exchange->n_workers;
+    const int axis = pricing->exchange->from.axis;
     double most = 0;
     double step = 0;
     double copies = 0;
@@ -325,24 +347,29 @@ static double all_gather_seconds(const pricing_t *pricing)
         const double own = bytes_in(pricing, &pricing->exchange->from, i);
 
         step = larger(step, message_seconds(pricing, i, (i + 1) % n, most));
-        /* Its own part packed, those of the others unpacked. */
-        copies =
-            larger(copies, copy_seconds(pricing, i, own) +
-                               copy_seconds(pricing, i, pricing->bytes - own));
+        /* Its own part copied, those of the others unpacked. */
+        copies = larger(
+            copies,
+            copy_seconds(pricing, i,
+                         own + packed(pricing, axis, pricing->bytes - own)));
     }
-    return n > 1 ? (n - 1) * step + copies : 0.0;
+    return step > 0.0 ? (n - 1) * step + copies : 0.0;
 }
 
-/* Everyone sends its messages one after the other, while it receives. */
+/* Everyone sends its messages one after the other, while it receives. A part
+ * is a range of one axis in what its sender has and of the other in what its
+ * receiver gets. */
 static double pairs_seconds(const pricing_t *pricing)
 {
-    const int n = pricing->exchange->n_workers;
+    const iso_exchange_t *exchange = pricing->exchange;
+    const int n = exchange->n_workers;
     double slowest = 0;
+    bool moves = false;
 
     for (int i = 0; i < n; i++) {
         double sends = 0;
         double receives = 0;
-        double bytes = 0;
+        double copied = bytes_between(pricing, i, i);
 
         for (int k = 0; k < n; k++) {
             const double out = k == i ? 0.0 : bytes_between(pricing, i, k);
@@ -350,12 +377,14 @@ static double pairs_seconds(const pricing_t *pricing)
 
             sends += message_seconds(pricing, i, k, out);
             receives += message_seconds(pricing, k, i, in);
-            bytes += out + in;
+            copied += packed(pricing, exchange->to.axis, out) +
+                      packed(pricing, exchange->from.axis, in);
         }
+        moves = moves || sends > 0.0;
         slowest = larger(slowest, larger(sends, receives) +
-                                      copy_seconds(pricing, i, bytes));
+                                      copy_seconds(pricing, i, copied));
     }
-    return slowest;
+    return moves ? slowest : 0.0;
 }
 
 double iso_exchange_seconds(const iso_exchange_t *exchange,

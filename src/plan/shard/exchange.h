@@ -53,7 +53,8 @@ void iso_exchange_count_bytes(const iso_exchange_t *exchange, size_t *sent_out,
 
 /*
  * Predicted seconds: messages of the algorithm used, one latency each, on the
- * links between the ranks, and the copies at both ends.
+ * links between the ranks; what a worker keeps is copied, and so are parts
+ * that are not contiguous where they come from or go to.
  *
  * ranks  [in]  (n_workers) of the machine
  */
