@@ -231,6 +231,12 @@ static int attrs_of(const iso__equiv_case_t *from, numbers_t *numbers,
     return from->trans_b ? 1 : 0;
 }
 
+/* Layers have weights that are known before; attention multiplies values. */
+static bool is_weight(const iso__equiv_case_t *from, int operand)
+{
+    return operand == 1 && (from->op == ISO_OP_CONV || from->rank[1] <= 2);
+}
+
 iso_status_t iso__equiv_op_create(const iso__equiv_case_t *from,
                                   iso__equiv_op_t *op_out)
 {
@@ -250,8 +256,11 @@ iso_status_t iso__equiv_op_create(const iso__equiv_case_t *from,
     for (int i = 0; i < ISO__EQUIV_OPERANDS; i++) {
         const iso_shape_t shape = iso_shape_of(from->rank[i], from->dims[i]);
 
-        ISO_TRY(iso_graph_add_input(op_out->graph, names[i], ISO_DTYPE_F32,
-                                    &shape, &inputs[i]));
+        ISO_TRY(is_weight(from, i)
+                    ? iso_graph_add_param(op_out->graph, names[i],
+                                          ISO_DTYPE_F32, &shape, &inputs[i])
+                    : iso_graph_add_input(op_out->graph, names[i],
+                                          ISO_DTYPE_F32, &shape, &inputs[i]));
     }
     ISO_TRY(iso_graph_add(op_out->graph, &spec, &op_out->node));
     return iso_graph_add_output(op_out->graph, "y", op_out->node);

@@ -18,6 +18,7 @@ typedef struct input {
     iso_node_id_t node;
     const float *elements;
     float *own; /* to be freed; NULL: all of an operand, which is the op's */
+    bool is_param;
 } input_t;
 
 typedef struct assembly {
@@ -42,6 +43,12 @@ static const iso_shape_t *operand_shape(const iso__equiv_op_t *op, int operand)
     return &iso_graph_node(op->graph, node_of(op)->inputs[operand])->shape;
 }
 
+static bool is_param(const iso__equiv_op_t *op, int operand)
+{
+    return iso_graph_node(op->graph, node_of(op)->inputs[operand])->op ==
+           ISO_OP_PARAM;
+}
+
 /* -- what a piece needs -- */
 
 /* input [in] node is set; own is taken over, also on failure */
@@ -60,8 +67,11 @@ static iso_status_t add_input(assembly_t *assembly, const iso_shape_t *shape,
     grown[assembly->n_inputs++] = input;
     (void)snprintf(name, sizeof name, "part %lld",
                    (long long)assembly->n_inputs);
-    ISO_TRY(iso_graph_add_input(assembly->graph, name, ISO_DTYPE_F32, shape,
-                                node_out));
+    ISO_TRY(input.is_param
+                ? iso_graph_add_param(assembly->graph, name, ISO_DTYPE_F32,
+                                      shape, node_out)
+                : iso_graph_add_input(assembly->graph, name, ISO_DTYPE_F32,
+                                      shape, node_out));
     grown[assembly->n_inputs - 1].node = *node_out;
     return ISO_OK;
 }
@@ -70,7 +80,8 @@ static iso_status_t add_input(assembly_t *assembly, const iso_shape_t *shape,
 static iso_status_t add_whole(assembly_t *assembly, int operand,
                               iso_node_id_t *node_out)
 {
-    const input_t input = {.elements = assembly->op->operands[operand]};
+    const input_t input = {.elements = assembly->op->operands[operand],
+                           .is_param = is_param(assembly->op, operand)};
 
     if (assembly->whole[operand] == ISO_NO_NODE) {
         ISO_TRY(add_input(assembly, operand_shape(assembly->op, operand), input,
@@ -123,7 +134,10 @@ static iso_status_t add_slab(assembly_t *assembly, int operand,
         return ISO_NOMEM;
     }
     iso_copy_run(&copy, assembly->op->operands[operand], own);
-    return add_input(assembly, &part, (input_t){.elements = own, .own = own},
+    return add_input(assembly, &part,
+                     (input_t){.elements = own,
+                               .own = own,
+                               .is_param = is_param(assembly->op, operand)},
                      node_out);
 }
 

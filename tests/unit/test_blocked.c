@@ -2,7 +2,7 @@
  * instruction set, 1 and 2 threads. Lanes without a channel hold NaN and huge
  * numbers, which must not reach a result. */
 #include "iso_test_blocked.h"
-#include "kernel/cpu/direct/blocked.h"
+#include "kernel/cpu/blocked/blocked.h"
 #include "kernel/ref.h"
 
 #include <stdlib.h>

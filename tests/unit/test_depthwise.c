@@ -1,7 +1,7 @@
 /* Depthwise convolutions of the fast kernels against the definition, bit for
  * bit: every instruction set, both formats, 1 and 2 threads. */
 #include "iso_test_blocked.h"
-#include "kernel/cpu/direct/depthwise.h"
+#include "kernel/cpu/depthwise/depthwise.h"
 #include "kernel/cpu/direct/pack.h"
 #include "kernel/ref.h"
 

@@ -2,9 +2,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "kernel/cpu/blocked/blocked.h"
 #include "kernel/cpu/cpu_impl.h"
-#include "kernel/cpu/direct/blocked.h"
-#include "kernel/cpu/direct/depthwise.h"
+#include "kernel/cpu/depthwise/depthwise.h"
 #include "kernel/cpu/direct/direct.h"
 #include "kernel/ref.h"
 #include "kernel/scratch.h"

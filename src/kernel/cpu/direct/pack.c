@@ -8,6 +8,28 @@
 
 enum { MATMUL_ROWS = 8 /* of k: a part is more than a line of the cache */ };
 
+static int64_t lanes_of_panel(const iso_panels_spec_t *spec)
+{
+    return spec->kind == ISO_PANELS_DEPTHWISE ? ISO_BLOCK_CHANNELS
+                                              : ISO_PANEL_LANES;
+}
+
+/* The last panel of each group has what is no lane; the others are written
+ * from end to end. */
+static void clear_padding(const iso_panels_t *panels)
+{
+    const iso_panels_spec_t *spec = &panels->spec;
+    const int64_t width = lanes_of_panel(spec);
+    const int64_t group_panels = (spec->lanes + width - 1) / width;
+    const int64_t panel = spec->length * width;
+
+    for (int64_t group = 0; spec->lanes % width != 0 && group < spec->groups;
+         group++) {
+        memset(panels->data + ((group + 1) * group_panels - 1) * panel, 0,
+               (size_t)panel * sizeof *panels->data);
+    }
+}
+
 iso_status_t iso_panels_create(const iso_panels_spec_t *spec,
                                iso_panels_t **panels_out)
 {
@@ -20,11 +42,12 @@ iso_status_t iso_panels_create(const iso_panels_spec_t *spec,
     panels->spec = *spec;
     panels->is_finite = true;
     panels->data =
-        iso_alloc_zeroed((size_t)iso_panels_count(spec), sizeof *panels->data);
+        iso_alloc((size_t)iso_panels_count(spec) * sizeof *panels->data);
     if (panels->data == NULL) {
         iso_free(panels);
         return ISO_NOMEM;
     }
+    clear_padding(panels);
     *panels_out = panels;
     return ISO_OK;
 }
@@ -36,12 +59,6 @@ void iso_panels_destroy(iso_panels_t **panels)
         iso_free(*panels);
         *panels = NULL;
     }
-}
-
-static int64_t lanes_of_panel(const iso_panels_spec_t *spec)
-{
-    return spec->kind == ISO_PANELS_DEPTHWISE ? ISO_BLOCK_CHANNELS
-                                              : ISO_PANEL_LANES;
 }
 
 int64_t iso_panels_part(const iso_panels_spec_t *spec)
@@ -104,12 +121,18 @@ static bool are_finite(const float *data, int64_t n)
 {
     float sums[ISO_BLOCK_CHANNELS] = {0};
     float sum = 0;
+    int64_t i = 0;
 
-    for (int64_t i = 0; i < n; i++) {
-        sums[i % ISO_BLOCK_CHANNELS] += data[i] - data[i];
+    for (; i + ISO_BLOCK_CHANNELS <= n; i += ISO_BLOCK_CHANNELS) {
+        for (int lane = 0; lane < ISO_BLOCK_CHANNELS; lane++) {
+            sums[lane] += data[i + lane] - data[i + lane];
+        }
     }
-    for (int i = 0; i < ISO_BLOCK_CHANNELS; i++) {
-        sum += sums[i];
+    for (; i < n; i++) {
+        sums[0] += data[i] - data[i];
+    }
+    for (int lane = 0; lane < ISO_BLOCK_CHANNELS; lane++) {
+        sum += sums[lane];
     }
     return sum == 0;
 }

@@ -14,7 +14,7 @@ struct iso_panels {
     float *data;    /* (iso_panels_count), aligned to 64, owned */
 };
 
-/* Reserve panels, all +0. Errors: ISO_NOMEM. */
+/* Reserve panels, whose padding is +0. Errors: ISO_NOMEM. */
 iso_status_t iso_panels_create(const iso_panels_spec_t *spec,
                                iso_panels_t **panels_out);
 void iso_panels_destroy(iso_panels_t **panels);

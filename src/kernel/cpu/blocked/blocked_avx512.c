@@ -1,4 +1,4 @@
 #include "kernel/cpu/light_vec_avx512.h"
 
 #define BLOCKED_TABLE iso__blocked_avx512
-#include "kernel/cpu/direct/blocked_body.h"
+#include "kernel/cpu/blocked/blocked_body.h"

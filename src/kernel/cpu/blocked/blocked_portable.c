@@ -1,4 +1,4 @@
 #include "kernel/cpu/light_vec_portable.h"
 
 #define BLOCKED_TABLE iso__blocked_portable
-#include "kernel/cpu/direct/blocked_body.h"
+#include "kernel/cpu/blocked/blocked_body.h"

@@ -3,7 +3,7 @@
  * included its light_vec_*.h and defines BLOCKED_TABLE, the name of the table.
  */
 #include "kernel/arith.h"
-#include "kernel/cpu/direct/blocked.h"
+#include "kernel/cpu/blocked/blocked.h"
 
 #include <math.h>
 #include <string.h>

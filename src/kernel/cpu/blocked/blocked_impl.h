@@ -2,7 +2,7 @@
 #ifndef ISO_BLOCKED_IMPL_H
 #define ISO_BLOCKED_IMPL_H
 
-#include "kernel/cpu/direct/blocked.h"
+#include "kernel/cpu/blocked/blocked.h"
 
 /* Channel blocks of a value, positions of one channel. */
 int64_t iso__blocked_blocks(const iso_tensor_t *tensor);

@@ -13,7 +13,7 @@
  * the row being registers. The taps of a position still come in their order.
  */
 #include "kernel/arith.h"
-#include "kernel/cpu/direct/depthwise.h"
+#include "kernel/cpu/depthwise/depthwise.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef ISO_DEPTHWISE_IMPL_H
 #define ISO_DEPTHWISE_IMPL_H
 
-#include "kernel/cpu/direct/blocked.h"
-#include "kernel/cpu/direct/depthwise.h"
+#include "kernel/cpu/blocked/blocked.h"
+#include "kernel/cpu/depthwise/depthwise.h"
 #include "kernel/cpu/direct/pack.h"
 
 /* An op on what is stored, where the tiles do not do it. */

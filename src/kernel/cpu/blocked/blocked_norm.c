@@ -1,5 +1,5 @@
 #include "graph/param.h"
-#include "kernel/cpu/direct/blocked_impl.h"
+#include "kernel/cpu/blocked/blocked_impl.h"
 #include "kernel/cpu/light_impl.h"
 
 #include <math.h>

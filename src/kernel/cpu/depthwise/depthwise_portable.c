@@ -17,4 +17,4 @@ static inline vec_t vec_hold(vec_t a)
 
 #define DEPTHWISE_TABLE iso__depthwise_portable
 #define DEPTHWISE_TILE  2
-#include "kernel/cpu/direct/depthwise_body.h"
+#include "kernel/cpu/depthwise/depthwise_body.h"

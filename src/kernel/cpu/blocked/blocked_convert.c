@@ -1,5 +1,5 @@
+#include "kernel/cpu/blocked/blocked.h"
 #include "kernel/cpu/cpu_impl.h"
-#include "kernel/cpu/direct/blocked.h"
 #include "kernel/cpu/light_isa.h"
 #include "kernel/walk.h"
 

@@ -1,6 +1,6 @@
-#include "kernel/cpu/direct/depthwise.h"
+#include "kernel/cpu/depthwise/depthwise.h"
 
-#include "kernel/cpu/direct/depthwise_impl.h"
+#include "kernel/cpu/depthwise/depthwise_impl.h"
 #include "kernel/ref/ref_impl.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "graph/param.h"
-#include "kernel/cpu/direct/blocked.h"
-#include "kernel/cpu/direct/blocked_impl.h"
+#include "kernel/cpu/blocked/blocked.h"
+#include "kernel/cpu/blocked/blocked_impl.h"
 #include "kernel/cpu/light_impl.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
 #include "kernel/cpu/light_vec_avx2.h"
 
 #define BLOCKED_TABLE iso__blocked_avx2
-#include "kernel/cpu/direct/blocked_body.h"
+#include "kernel/cpu/blocked/blocked_body.h"

@@ -1,4 +1,4 @@
-#include "kernel/cpu/direct/depthwise_impl.h"
+#include "kernel/cpu/depthwise/depthwise_impl.h"
 #include "kernel/cpu/light_isa.h"
 #include "kernel/ref/ref_impl.h"
 
