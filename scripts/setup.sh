@@ -16,6 +16,7 @@ build_packages=(
 test_packages=(
     libcunit1-dev libonnx-testdata hdf5-tools man-db # tests
     gnuplot-nox                                      # scripts/experiments
+    libdnnl-dev                                      # a rival, in tests/bench
     clang-format clang-tidy cppcheck                 # scripts/check.sh
 )
 packages=("${build_packages[@]}" "${test_packages[@]}")

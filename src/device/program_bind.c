@@ -103,23 +103,31 @@ static bool reads_plain(const iso_program_t *program, iso_node_id_t id,
     return false;
 }
 
+static bool is_read_plain(const iso_program_t *program, iso_node_id_t leaf)
+{
+    const iso_graph_t *graph = program->graph;
+    bool is_plain = false;
+
+    for (iso_node_id_t id = 0; id < iso_graph_node_count(graph); id++) {
+        is_plain = is_plain || reads_plain(program, id, leaf);
+    }
+    for (int i = 0; i < iso_graph_output_count(graph); i++) {
+        is_plain = is_plain || iso_graph_output(graph, i)->node == leaf;
+    }
+    return is_plain;
+}
+
 iso_status_t iso_program_uses(const iso_program_t *program, iso_node_id_t param,
                               iso_weight_uses_t *uses)
 {
-    const iso_graph_t *graph = program->graph;
-    const char *name = iso_graph_node(graph, param)->name;
+    const char *name = iso_graph_node(program->graph, param)->name;
 
     for (int32_t i = 0; i < program->n_steps; i++) {
         if (program->steps[i].weights == param) {
             ISO_TRY(add_spec(&program->steps[i].spec, name, uses));
         }
     }
-    for (iso_node_id_t id = 0; id < iso_graph_node_count(graph); id++) {
-        uses->plain = uses->plain || reads_plain(program, id, param);
-    }
-    for (int i = 0; i < iso_graph_output_count(graph); i++) {
-        uses->plain = uses->plain || iso_graph_output(graph, i)->node == param;
-    }
+    uses->plain = uses->plain || is_read_plain(program, param);
     return ISO_OK;
 }
 
@@ -143,26 +151,35 @@ static iso_status_t pack_own(iso_program_t *program, iso_node_id_t leaf)
     return ISO_OK;
 }
 
+/* What a leaf is packed in, packed now where it was not. */
+static iso_status_t packed_weight(iso_program_t *program, iso_node_id_t leaf,
+                                  const iso_weight_t **weight_out)
+{
+    iso__bound_t *bound = &program->bound[leaf];
+
+    if (bound->weight == NULL && (bound->own == NULL || bound->is_stale)) {
+        ISO_TRY(pack_own(program, leaf));
+    }
+    *weight_out = bound->weight != NULL ? bound->weight : bound->own;
+    return ISO_OK;
+}
+
 static iso_status_t set_panels(iso_program_t *program, iso__step_t *step)
 {
-    iso__bound_t *bound = &program->bound[step->weights];
-    const iso_node_t *leaf = iso_graph_node(program->graph, step->weights);
-    const iso_weight_t *weight = bound->weight;
+    const iso_weight_t *weight = NULL;
 
-    if (weight == NULL) {
-        if (bound->own == NULL || bound->is_stale) {
-            ISO_TRY(pack_own(program, step->weights));
-        }
-        weight = bound->own;
+    if (step->weights == ISO_NO_NODE) {
+        return ISO_OK;
     }
+    ISO_TRY(packed_weight(program, step->weights, &weight));
     step->what.panels = iso__weight_panels(weight, &step->spec);
-    if (step->what.panels == NULL) {
-        return iso_fail(ISO_INVAL,
-                        "weight '%s' is bound, but not packed as node '%s' "
-                        "reads it",
-                        leaf->name, step->what.node->name);
-    }
-    return ISO_OK;
+    return step->what.panels != NULL
+               ? ISO_OK
+               : iso_fail(ISO_INVAL,
+                          "weight '%s' is bound, but not packed as node '%s' "
+                          "reads it",
+                          iso_graph_node(program->graph, step->weights)->name,
+                          step->what.node->name);
 }
 
 /* Where the plain elements of a value are. */
@@ -173,29 +190,33 @@ static void *plain_of(const iso_program_t *program, iso_node_id_t id)
                : program->copies[id].data;
 }
 
+static iso_status_t set_value(iso_program_t *program, iso_node_id_t id)
+{
+    const iso_node_t *node = iso_graph_node(program->graph, id);
+    const iso_node_id_t alias = program->plan.alias[id];
+    iso_tensor_t *value = &program->values[id];
+
+    if (alias != ISO_NO_NODE) {
+        value->data = plain_of(program, alias);
+    }
+    if (value->data == NULL && program->bound[id].weight == NULL &&
+        iso__program_bindable(node)) {
+        return iso_fail(ISO_INVAL, "%s '%s' is not bound",
+                        node->op == ISO_OP_INPUT ? "input" : "param",
+                        node->name);
+    }
+    return ISO_OK;
+}
+
 iso_status_t iso__program_finish_binding(iso_program_t *program)
 {
     const int32_t n = iso_graph_node_count(program->graph);
 
     for (iso_node_id_t id = 0; id < n; id++) {
-        const iso_node_t *node = iso_graph_node(program->graph, id);
-        const iso_node_id_t alias = program->plan.alias[id];
-        iso_tensor_t *value = &program->values[id];
-
-        if (alias != ISO_NO_NODE) {
-            value->data = plain_of(program, alias);
-        }
-        if (value->data == NULL && program->bound[id].weight == NULL &&
-            iso__program_bindable(node)) {
-            return iso_fail(ISO_INVAL, "%s '%s' is not bound",
-                            node->op == ISO_OP_INPUT ? "input" : "param",
-                            node->name);
-        }
+        ISO_TRY(set_value(program, id));
     }
     for (int32_t i = 0; i < program->n_steps; i++) {
-        if (program->steps[i].weights != ISO_NO_NODE) {
-            ISO_TRY(set_panels(program, &program->steps[i]));
-        }
+        ISO_TRY(set_panels(program, &program->steps[i]));
     }
     program->is_bound = true;
     return ISO_OK;

@@ -6,8 +6,6 @@
 #include "base/text.h"
 #include "kernel/cpu.h"
 
-#include <blis.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +27,11 @@ double bench_cpu_s(void)
     return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+double (*bench_clock(int threads))(void)
+{
+    return threads == 1 ? bench_cpu_s : bench_wall_s;
+}
+
 double bench_wall_s(void)
 {
     return seconds_of(CLOCK_MONOTONIC);
@@ -44,14 +47,21 @@ void bench_need(iso_status_t status)
     }
 }
 
-float *bench_values(int64_t count)
+void *bench_zeroed(size_t count, size_t size)
 {
-    float *values = iso_alloc((size_t)count * sizeof *values);
+    void *block = iso_alloc_zeroed(count, size);
 
-    if (values == NULL) {
+    if (block == NULL) {
         (void)fprintf(stderr, "%s\n", iso_error_text());
         exit(EXIT_FAILURE);
     }
+    return block;
+}
+
+float *bench_values(int64_t count)
+{
+    float *values = bench_zeroed((size_t)count, sizeof *values);
+
     for (int64_t i = 0; i < count; i++) {
         values[i] = (float)(i * 7919 % 1009) / 504.5F - 1.0F;
     }
@@ -114,40 +124,37 @@ void bench_parse(int argc, char **argv, int n_options,
 
 /* ---- The machine ---- */
 
-double bench_peak_flops(void)
+/* Of the last-level cache; 0 when the system does not say. (sysconf gives what
+ * the processor says, which in a virtual machine may be its host's.) */
+static size_t cache_bytes(void)
 {
-    enum { K = 128, CALLS = 4000, REPEATS = 5 };
-    cntx_t *context = bli_gks_query_nat_cntx();
-    const void_fp found =
-        bli_cntx_get_l3_nat_ukr_dt(BLIS_FLOAT, BLIS_GEMM_UKR, context);
-    const dim_t mr = bli_cntx_get_blksz_def_dt(BLIS_FLOAT, BLIS_MR, context);
-    const dim_t nr = bli_cntx_get_blksz_def_dt(BLIS_FLOAT, BLIS_NR, context);
-    const bool by_row =
-        bli_cntx_get_l3_nat_ukr_prefs_dt(BLIS_FLOAT, BLIS_GEMM_UKR, context);
-    float *panels = iso_alloc_zeroed(1 << 16, sizeof *panels);
-    float one = 1.0F;
-    float zero = 0.0F;
-    auxinfo_t next = {.a_next = panels, .b_next = panels};
-    sgemm_ukr_ft kernel;
-    double best = 0;
+    FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
+    char line[32] = "";
+    int64_t kib = 0;
 
-    memcpy(&kernel, &found, sizeof kernel);
-    for (int r = 0; r < REPEATS && panels != NULL; r++) {
-        const double begin_s = bench_cpu_s();
-
-        for (int i = 0; i < CALLS; i++) {
-            kernel(mr, nr, K, &one, panels, panels + (1 << 14), &zero,
-                   panels + (1 << 15), by_row ? nr : 1, by_row ? 1 : mr, &next,
-                   context);
-        }
-
-        const double flops =
-            2.0 * (double)(mr * nr) * K * CALLS / (bench_cpu_s() - begin_s);
-
-        best = flops > best ? flops : best;
+    if (file == NULL) {
+        return 0;
     }
-    iso_free(panels);
-    return best;
+    if (fgets(line, sizeof line, file) != NULL) {
+        line[strspn(line, "0123456789")] = '\0';
+        if (iso_text_parse_int(line, "cache size", 0, INT32_MAX, &kib) !=
+            ISO_OK) {
+            kib = 0;
+        }
+    }
+    (void)fclose(file);
+    return (size_t)kib << 10;
+}
+
+size_t bench_uncached_bytes(void)
+{
+    enum { LEAST = 256 << 20 };
+    size_t bytes = LEAST;
+
+    while (bytes < 4 * cache_bytes()) {
+        bytes *= 2;
+    }
+    return bytes;
 }
 
 double bench_bytes_per_s(void)
@@ -199,8 +206,9 @@ void bench_print_machine(void)
     bench_need(iso_cpu_create(1, &cpu));
     print_processor();
     (void)printf("%s; kernels %s; peak of one core %.1f GF/s, copies %.1f "
-                 "GB/s\n",
+                 "GB/s, reads %.1f GB/s\n",
                  BENCH_FLAGS, iso_family_string(iso_cpu_family(cpu)),
-                 bench_peak_flops() * 1e-9, bench_bytes_per_s() * 1e-9);
+                 bench_peak_flops() * 1e-9, bench_bytes_per_s() * 1e-9,
+                 bench_read_bytes_per_s() * 1e-9);
     iso_cpu_destroy(&cpu);
 }

@@ -19,6 +19,7 @@
 #include "plan/machine_fit.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Seconds of the processor in this process, which other programs disturb
@@ -26,8 +27,14 @@
 double bench_cpu_s(void);
 double bench_wall_s(void);
 
+/* The first for one thread, else the second. */
+double (*bench_clock(int threads))(void);
+
 /* The first failure ends the program: nothing else is worth doing then. */
 void bench_need(iso_status_t status);
+
+/* Zeroed memory; without it the program ends. iso_free() it. */
+__attribute__((returns_nonnull)) void *bench_zeroed(size_t count, size_t size);
 
 /* Values in [-1, 1), neighbours not alike; iso_free() them. */
 __attribute__((returns_nonnull)) float *bench_values(int64_t count);
@@ -44,12 +51,18 @@ typedef struct bench_option {
 void bench_parse(int argc, char **argv, int n_options,
                  const bench_option_t *options);
 
-/* Floating-point operations a second of one core that multiplies and adds:
- * the micro-kernel of the products on panels in the first-level cache. */
+/* Floating-point operations a second of one core that multiplies and adds in
+ * its widest registers and does nothing else. */
 double bench_peak_flops(void);
 
 /* Bytes a second, read and written, of a copy that no cache holds. */
 double bench_bytes_per_s(void);
+
+/* Bytes a second of one core that only reads what no cache holds. */
+double bench_read_bytes_per_s(void);
+
+/* Several times the last cache, a power of two. */
+size_t bench_uncached_bytes(void);
 
 /* Processor, compiler and flags, kernel family, peak and bandwidth. */
 void bench_print_machine(void);

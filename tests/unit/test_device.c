@@ -180,7 +180,8 @@ static void test_lent_buffer(void)
     iso_program_options_t options = {.buffer = NULL};
     size_t bytes = 0;
 
-    CU_ASSERT_EQUAL(iso_program_buffer_bytes(device, graph, false, &bytes), ISO_OK);
+    CU_ASSERT_EQUAL(iso_program_buffer_bytes(device, graph, false, &bytes),
+                    ISO_OK);
     CU_ASSERT_TRUE(bytes >= sizeof(float) * IMAGES * FEATURES);
     options.buffer = iso_alloc(bytes);
     options.buffer_bytes = bytes - 1;

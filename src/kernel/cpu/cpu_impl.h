@@ -16,8 +16,8 @@ struct iso_cpu {
     int threads;
     const iso_isa_t *isa;
     const iso_tile_isa_t *tile; /* of the direct kernels */
-    iso_micro_t micro;  /* of many rows */
-    iso_micro_t few[3]; /* of 1, 2 and up to 4 rows */
+    iso_micro_t micro;          /* of many rows */
+    iso_micro_t few[3];         /* of 1, 2 and up to 4 rows */
     iso__light_t light;
     iso_space_t *space; /* (threads) */
 };
