@@ -117,15 +117,21 @@ static bool is_read_plain(const iso_program_t *program, iso_node_id_t leaf)
     return is_plain;
 }
 
+static iso_status_t add_step_use(const iso_program_t *program,
+                                 const iso__step_t *step, iso_node_id_t param,
+                                 iso_weight_uses_t *uses)
+{
+    return step->weights == param
+               ? add_spec(&step->spec,
+                          iso_graph_node(program->graph, param)->name, uses)
+               : ISO_OK;
+}
+
 iso_status_t iso_program_uses(const iso_program_t *program, iso_node_id_t param,
                               iso_weight_uses_t *uses)
 {
-    const char *name = iso_graph_node(program->graph, param)->name;
-
     for (int32_t i = 0; i < program->n_steps; i++) {
-        if (program->steps[i].weights == param) {
-            ISO_TRY(add_spec(&program->steps[i].spec, name, uses));
-        }
+        ISO_TRY(add_step_use(program, &program->steps[i], param, uses));
     }
     uses->plain = uses->plain || is_read_plain(program, param);
     return ISO_OK;

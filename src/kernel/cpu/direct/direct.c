@@ -230,7 +230,7 @@ static tasks_t tasks_of(const iso_cpu_t *cpu, const iso_direct_t *direct)
 static const iso_tile_shape_t *shape_of(const iso_tile_isa_t *isa,
                                         int64_t pixels, int64_t lanes)
 {
-    if (lanes <= isa->narrow.vectors * isa->lanes) {
+    if (lanes <= (int64_t)isa->narrow.vectors * isa->lanes) {
         return &isa->narrow;
     }
     return pixels <= isa->few.most &&

@@ -10,6 +10,7 @@
 #include "kernel/format.h"
 #include "kernel/panels.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* tests/bench/bench_tree_chain.c: one straight chain through all blocks. */
@@ -56,7 +57,7 @@ TILE_INLINE void add_product(const iso_tile_t *tile, const float *x,
 
         weights[v] = weight_at(row, tile->panel_step, v);
         if (lane % LINE == 0) {
-            __builtin_prefetch(row + AHEAD * ISO_PANEL_LANES +
+            __builtin_prefetch(row + (ptrdiff_t)AHEAD * ISO_PANEL_LANES +
                                lane / ISO_PANEL_LANES * tile->panel_step +
                                lane % ISO_PANEL_LANES);
         }
@@ -81,7 +82,7 @@ TILE_INLINE void add_kinds(const iso_tile_t *tile, const float *in,
 
     for (const iso_product_t *end = product + n; product < end; product++) {
         const float *x = in + product->in;
-        const float *row = weights + product->row * ISO_PANEL_LANES;
+        const float *row = weights + (ptrdiff_t)product->row * ISO_PANEL_LANES;
 
         if (product->kind == ISO_PRODUCT_OF_ALL) {
             add_product(tile, x, row, 0, pixels, vectors, sums);
@@ -116,8 +117,8 @@ TILE_INLINE void add_block(const iso_tile_t *tile, const float *in,
     }
     for (const iso_product_t *end = product + n; product < end; product++) {
         add_product(tile, in + product->in,
-                    weights + product->row * ISO_PANEL_LANES, 0, pixels,
-                    vectors, sums);
+                    weights + (ptrdiff_t)product->row * ISO_PANEL_LANES, 0,
+                    pixels, vectors, sums);
     }
 }
 
@@ -135,7 +136,8 @@ TILE_INLINE void store_partial(float *to, int pixels, int vectors, sums_t sums)
     for (int p = 0; p < pixels; p++) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-            vec_store(to + (p * vectors + v) * VEC_LANES, sums[p][v]);
+            vec_store(to + (ptrdiff_t)(p * vectors + v) * VEC_LANES,
+                      sums[p][v]);
         }
     }
 }
@@ -147,8 +149,9 @@ TILE_INLINE void add_partial(const float *from, int pixels, int vectors,
     for (int p = 0; p < pixels; p++) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-            sums[p][v] = vec_add(vec_load(from + (p * vectors + v) * VEC_LANES),
-                                 sums[p][v]);
+            sums[p][v] = vec_add(
+                vec_load(from + (ptrdiff_t)(p * vectors + v) * VEC_LANES),
+                sums[p][v]);
         }
     }
 }
@@ -390,9 +393,10 @@ static void store_spread(const iso_tile_t *tile, int pixels, int lanes,
             vec_t rows[VEC_LANES];
 
             for (int i = 0; i < VEC_LANES; i++) {
-                rows[i] = p + i < pixels
-                              ? vec_load(sums + (p + i) * lanes + lane)
-                              : vec_zero();
+                rows[i] =
+                    p + i < pixels
+                        ? vec_load(sums + (ptrdiff_t)(p + i) * lanes + lane)
+                        : vec_zero();
             }
             vec_transpose(rows);
             for (int i = 0; i < VEC_LANES && lane + i < tile->lanes; i++) {
@@ -409,7 +413,7 @@ static void store_vectors(const iso_tile_t *tile, int pixels, int lanes,
         for (int lane = 0; lane < tile->lanes; lane += VEC_LANES) {
             vec_store_masked(tile->out + vector_at(tile, p, lane / VEC_LANES),
                              first_lanes(tile->lanes - lane),
-                             vec_load(sums + p * lanes + lane));
+                             vec_load(sums + (ptrdiff_t)p * lanes + lane));
         }
     }
 }
@@ -419,7 +423,7 @@ static void finish_general(const iso_tile_t *tile, int pixels, int lanes,
                            float *sums)
 {
     for (int p = 0; p < pixels; p++) {
-        finish_pixel(tile, p, lanes, sums + p * lanes);
+        finish_pixel(tile, p, lanes, sums + (ptrdiff_t)p * lanes);
     }
     if (tile->finish->is_spread) {
         store_spread(tile, pixels, lanes, sums);
