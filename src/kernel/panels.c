@@ -50,14 +50,20 @@ static bool times(int64_t factor, int64_t most, int64_t *product)
     return true;
 }
 
-/* Do the input elements that a tile needs fit in a strip? Channels come in
- * whole blocks, or are fewer than one. */
+/* From the first tap of an axis to the last. */
+static int64_t extent_of(const iso_window_t *window, int axis)
+{
+    return window->dilations[axis] * (window->kernel[axis] - 1) + 1;
+}
+
+/* Do the input elements that a tile needs fit in a strip, those between
+ * dilated taps included? Channels come in whole blocks, or are fewer than
+ * one. */
 static bool strip_fits(const iso_window_t *window, int64_t channels)
 {
     const int last = window->n_spatial - 1;
     const int64_t columns =
-        (TILE_COLUMNS - 1) * window->strides[last] +
-        window->dilations[last] * (window->kernel[last] - 1) + 1;
+        (TILE_COLUMNS - 1) * window->strides[last] + extent_of(window, last);
     int64_t elements = 1;
     bool fits =
         times(channels < ISO_BLOCK_CHANNELS ? channels
@@ -65,7 +71,7 @@ static bool strip_fits(const iso_window_t *window, int64_t channels)
               ISO_STRIP_MOST, &elements);
 
     for (int i = 0; i < last; i++) {
-        fits = fits && times(window->kernel[i], ISO_STRIP_MOST, &elements);
+        fits = fits && times(extent_of(window, i), ISO_STRIP_MOST, &elements);
     }
     return fits && times(columns, ISO_STRIP_MOST, &elements);
 }

@@ -529,11 +529,39 @@ static void test_regions(void)
     }
 }
 
+/* Taps so far apart that a strip holds, and one that it does not: that one is
+ * computed otherwise. */
+static void test_far_taps(void)
+{
+    static const int64_t channels[] = {128, 2048};
+    sample_t sample = {
+        .op = ISO_OP_CONV,
+        .activation = "none",
+        .then = ISO_OP_COUNT,
+        .strides = {1, 1},
+        .dilations = {16, 16},
+        .pads = {16, 16, 16, 16},
+        .groups = 1,
+    };
+
+    for (int i = 0; i < 2; i++) {
+        run_t run = {0};
+
+        sample.x = iso_shape_of(4, (const int64_t[]){1, channels[i], 20, 20});
+        sample.w = iso_shape_of(4, (const int64_t[]){8, channels[i], 3, 3});
+        CU_ASSERT_TRUE(check(&sample));
+        CU_ASSERT_EQUAL_FATAL(make_graph(&sample, &run), ISO_OK);
+        CU_ASSERT_EQUAL(iso_panels_of(run.graph, run.ids[Y], NULL), i == 0);
+        iso_graph_destroy(&run.graph);
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
         {"random contractions", test_random},
         {"many regions", test_regions},
+        {"taps far apart", test_far_taps},
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {

@@ -1,5 +1,6 @@
 #include "kernel/cpu/direct/direct.h"
 
+#include "base/log.h"
 #include "kernel/cpu/direct/products.h"
 #include "kernel/cpu/direct/strip.h"
 #include "kernel/format.h"
@@ -451,6 +452,7 @@ static void lay_strips(task_t *task, const float *in)
     const int64_t count = iso__strip_count(&strip);
     float *to = task->space->partials + PARTIALS;
 
+    ISO_ASSERT(task->images * count <= (int64_t)ISO_DIRECT_SPACE - PARTIALS);
     for (int64_t i = 0; i < task->images; i++) {
         iso__strip_fill(task->tasks->cpu, direct, &strip,
                         in + i * direct->in_image, to + i * count);
