@@ -42,9 +42,15 @@ typedef struct iso_machine_rank {
     iso_rate_t rates[ISO_RATE_CLASS_COUNT];
 } iso_machine_rank_t;
 
+/*
+ * Small messages go at once, with their latency alone (eager); a message of
+ * more than eager_bytes first waits until its receiver is there, and back.
+ */
 typedef struct iso_link {
     double latency_s; /* of one message */
     double bytes_per_s;
+    double handshake_s; /* more latency of one over eager_bytes; 0: none */
+    size_t eager_bytes;
 } iso_link_t;
 
 typedef enum iso_link_kind {
@@ -156,8 +162,8 @@ const char *iso_link_kind_string(iso_link_kind_t kind);
 const char *iso_collective_string(iso_collective_t collective);
 const char *iso_cost_class_string(iso_cost_class_t cost_class);
 
-/* Seconds to move bytes in one message. */
-double iso_link_seconds(iso_link_t link, size_t bytes);
+/* Seconds to move bytes in one message; bytes may be an estimate. */
+double iso_link_seconds(iso_link_t link, double bytes);
 
 uint64_t iso_machine_digest(const iso_machine_t *machine);
 

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-enum { N_SIZES = 3, MOST_PART = 1 << 20, MOST_BYTES = 16 << 20 };
+enum { N_SIZES = 5, MOST_PART = 1 << 20, MOST_BYTES = 16 << 20 };
 
 /* Of a collective call over the messages it stands for. */
 enum { MOST_FACTOR = 100 };
@@ -43,10 +43,11 @@ static iso_status_t room_make(room_t *room)
 
     most = most < MOST_PART ? most : MOST_PART;
     room->sizes[0] = 8;
-    room->sizes[1] = 8 + most / 16;
-    room->sizes[2] = 8 + most;
-    room->send = iso_alloc_zeroed(world, room->sizes[2]);
-    room->receive = iso_alloc_zeroed(world, room->sizes[2]);
+    for (int i = 1; i < N_SIZES; i++) { /* 2 KiB to 1 MiB in few ranks */
+        room->sizes[i] = 8 + (most >> 3 * (N_SIZES - 1 - i));
+    }
+    room->send = iso_alloc_zeroed(world, room->sizes[N_SIZES - 1]);
+    room->receive = iso_alloc_zeroed(world, room->sizes[N_SIZES - 1]);
     room->counts = iso_alloc_zeroed(world, sizeof *room->counts);
     room->offsets = iso_alloc_zeroed(world, sizeof *room->offsets);
     return room->send != NULL && room->receive != NULL &&
@@ -189,34 +190,32 @@ static messages_t messages_of(const iso_machine_t *machine,
 
 /* -- figures -- */
 
-/* Seconds of the messages: their latencies, and for each byte of a part. */
+/* Of messages of so many bytes: their latencies, and the time of the bytes. */
 static void sum_messages(const iso_machine_t *machine, messages_t messages,
-                         double *latency_s, double *s_per_byte)
+                         size_t bytes, double *latency_s, double *bytes_s)
 {
     *latency_s = 0.0;
-    *s_per_byte = 0.0;
+    *bytes_s = 0.0;
     for (int kind = 0; kind < ISO_LINK_KIND_COUNT; kind++) {
         const iso_link_t link =
             iso_machine_link_figures(machine, (iso_link_kind_t)kind)->link;
+        const double of_bytes_s = (double)bytes / link.bytes_per_s;
 
-        *latency_s += messages.count[kind] * link.latency_s;
-        *s_per_byte += messages.count[kind] / link.bytes_per_s;
+        *latency_s += messages.count[kind] *
+                      (iso_link_seconds(link, (double)bytes) - of_bytes_s);
+        *bytes_s += messages.count[kind] * of_bytes_s;
     }
 }
 
 /*
- * No latency on one side or the other says nothing about a factor, and a call
- * that is very much slower than its messages waited for a rank that had no
- * processor: the default stays, and rank 0 says so.
+ * A call that is very much slower than its messages waited for a rank that
+ * had no processor: the default stays, and rank 0 says so.
  */
 static bool is_plausible(const room_t *room, iso_collective_t collective,
                          const iso_collective_figures_t *figures)
 {
     const double most = fmax(figures->latency_factor, figures->bytes_factor);
 
-    if (!(figures->latency_factor > 0.0) || !isfinite(most)) {
-        return false;
-    }
     if (most > MOST_FACTOR && iso_par_rank(room->comm) == 0) {
         iso_log(ISO_LOG_WARNING,
                 "%s took %.0f times as long as its messages, so that its "
@@ -231,24 +230,22 @@ static void measure(const room_t *room, iso_collective_t collective,
                     iso_machine_t *machine)
 {
     iso_collective_figures_t figures = {.cost_class = ISO_COST_MEASURED};
+    const messages_t messages = messages_of(machine, collective);
     double medians[N_SIZES];
-    double latency_s;
-    double s_per_byte;
-    iso_link_t fitted;
+    double latencies[N_SIZES];
+    double byte_seconds[N_SIZES];
 
     for (int i = 0; i < N_SIZES; i++) {
         const iso_timing_t timing = time_call(room, collective, room->sizes[i]);
+
         medians[i] = timing.median_s;
         figures.spread = fmax(figures.spread, timing.spread);
+        sum_messages(machine, messages, room->sizes[i], &latencies[i],
+                     &byte_seconds[i]);
     }
-    if (!iso_link_fit(room->sizes, medians, N_SIZES, &fitted)) {
-        return;
-    }
-    sum_messages(machine, messages_of(machine, collective), &latency_s,
-                 &s_per_byte);
-    figures.latency_factor = fitted.latency_s / latency_s;
-    figures.bytes_factor = 1.0 / (fitted.bytes_per_s * s_per_byte);
-    if (is_plausible(room, collective, &figures)) {
+    if (iso_collective_fit(latencies, byte_seconds, medians, N_SIZES,
+                           &figures) &&
+        is_plausible(room, collective, &figures)) {
         iso_machine_set_collective(machine, collective, &figures);
     }
 }

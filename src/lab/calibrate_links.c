@@ -13,15 +13,19 @@
 #include <string.h>
 
 enum {
-    N_SIZES = 6,
+    N_SIZES = 19,
     LARGEST = 4 << 20,
     MOST_NEAR = 8,
     MOST_FAR = 4,
     MOST_PAIRS = MOST_NEAR + MOST_FAR,
 };
 
-static const size_t sizes[N_SIZES] = {8,         1 << 10, 16 << 10,
-                                      128 << 10, 1 << 20, LARGEST};
+/* Dense where the limit of eager messages may be, which is a power of two,
+ * often less a header. */
+static const size_t sizes[N_SIZES] = {
+    8,        512,       1 << 10,   2 << 10,  3 << 10,  4 << 10,  6 << 10,
+    8 << 10,  12 << 10,  16 << 10,  24 << 10, 32 << 10, 48 << 10, 64 << 10,
+    96 << 10, 128 << 10, 256 << 10, 1 << 20,  LARGEST};
 
 typedef struct pair {
     int a;

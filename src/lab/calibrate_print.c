@@ -67,24 +67,40 @@ static void add_rates(const iso_machine_t *machine, iso_text_t *text)
     iso_text_free(&cells);
 }
 
+static void add_handshake(const iso_link_t *link, iso_text_t *cells)
+{
+    char seconds[ISO_TEXT_NUMBER_BYTES];
+    char bytes[ISO_TEXT_NUMBER_BYTES];
+
+    if (link->handshake_s > 0.0) {
+        iso_text_add(cells, "%s over %s",
+                     iso_text_seconds(link->handshake_s, seconds),
+                     iso_text_bytes(link->eager_bytes, bytes));
+    } else {
+        iso_text_add(cells, "none");
+    }
+}
+
 static void add_links(const iso_machine_t *machine, iso_text_t *text)
 {
     iso_text_t cells = {0};
 
-    iso_text_add(&cells, "link\tlatency\tbandwidth\tspread\tclass\n");
+    iso_text_add(&cells,
+                 "link\tlatency\thandshake\tbandwidth\tspread\tclass\n");
     for (int i = 0; i < ISO_LINK_KIND_COUNT; i++) {
         const iso_link_kind_t kind = (iso_link_kind_t)i;
         const iso_link_figures_t *figures =
             iso_machine_link_figures(machine, kind);
         char latency[ISO_TEXT_NUMBER_BYTES];
 
-        iso_text_add(&cells, "%s\t%s\t%.2f GB/s\t%.0f %%\t%s\n",
-                     iso_link_kind_string(kind),
-                     iso_text_seconds(figures->link.latency_s, latency),
+        iso_text_add(&cells, "%s\t%s\t", iso_link_kind_string(kind),
+                     iso_text_seconds(figures->link.latency_s, latency));
+        add_handshake(&figures->link, &cells);
+        iso_text_add(&cells, "\t%.2f GB/s\t%.0f %%\t%s\n",
                      giga * figures->link.bytes_per_s, 100.0 * figures->spread,
                      iso_cost_class_string(figures->cost_class));
     }
-    iso_table_add(text, "lrrrl", &cells);
+    iso_table_add(text, "lrrrrl", &cells);
     iso_text_free(&cells);
 }
 

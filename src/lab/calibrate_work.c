@@ -12,6 +12,7 @@
 #include "par/par.h"
 #include "plan/machine_fit.h"
 #include "plan/node_seconds.h"
+#include "tensor/copy.h"
 
 #include <math.h>
 #include <string.h>
@@ -361,21 +362,30 @@ static iso_status_t measure_memory(iso_device_t *device, MPI_Comm comm,
 
 /* -- copies -- */
 
-/* A slab of every other row, as a cut along an inner axis gives it. */
-enum { COPY_ROWS = 2048, COPY_ROW_BYTES = 4096 };
+/* Every other row of a value, as a cut along an inner axis gives it; and what
+ * a stage computes between two exchanges, which leaves nothing of either in
+ * the caches of one core. */
+enum {
+    COPY_ROWS = 512,
+    COPY_ROW_BYTES = 4096,
+    COPY_BYTES = COPY_ROWS * COPY_ROW_BYTES,
+    BETWEEN_BYTES = 4 * COPY_BYTES,
+    CACHE_LINE = 64
+};
 
-static iso_status_t time_copy(char *to, const char *from,
-                              iso_timing_t *timing_out)
+static iso_status_t time_copies(const iso_copy_t *copy, char *to,
+                                const char *from, volatile char *between,
+                                iso_timing_t *timing_out)
 {
     double seconds[ISO__CALIBRATE_REPEATS];
 
     for (int i = 0; i < ISO__CALIBRATE_REPEATS; i++) {
+        for (int k = 0; k < BETWEEN_BYTES; k += CACHE_LINE) {
+            between[k]++;
+        }
         const double begin_s = iso_clock_s();
 
-        for (size_t row = 0; row < COPY_ROWS; row++) {
-            memcpy(to + row * COPY_ROW_BYTES, from + 2 * row * COPY_ROW_BYTES,
-                   COPY_ROW_BYTES);
-        }
+        iso_copy_run(copy, from, to);
         seconds[i] = iso_clock_s() - begin_s;
     }
     return timing_from(seconds, ISO__CALIBRATE_REPEATS, timing_out);
@@ -384,19 +394,27 @@ static iso_status_t time_copy(char *to, const char *from,
 /* Collective. */
 static iso_status_t measure_copy(MPI_Comm comm, double *bytes_per_s_out)
 {
-    const size_t bytes = (size_t)COPY_ROWS * COPY_ROW_BYTES;
-    char *from = iso_alloc_zeroed(2, bytes);
-    char *to = iso_alloc(bytes);
+    const int64_t box[] = {COPY_ROWS, COPY_ROW_BYTES};
+    const int64_t whole[] = {COPY_ROWS, (int64_t)2 * COPY_ROW_BYTES};
+    const int64_t corner[] = {0, 0};
+    iso_copy_t copy;
+    char *from = iso_alloc_zeroed(2, COPY_BYTES);
+    char *to = iso_alloc_zeroed(1, COPY_BYTES);
+    char *between = iso_alloc_zeroed(1, BETWEEN_BYTES);
     iso_timing_t timing = {0};
-    iso_status_t status =
-        iso_par_agree(from != NULL && to != NULL ? ISO_OK : ISO_NOMEM, comm);
+    iso_status_t status = iso_par_agree(
+        from != NULL && to != NULL && between != NULL ? ISO_OK : ISO_NOMEM,
+        comm);
 
-    if (status == ISO_OK && from != NULL && to != NULL) {
-        memset(from, 1, 2 * bytes);
-        (void)time_copy(to, from, &timing);
-        status = iso_par_agree(time_copy(to, from, &timing), comm);
-        *bytes_per_s_out = (double)bytes / timing.median_s;
+    if (status == ISO_OK && from != NULL && to != NULL && between != NULL) {
+        memset(from, 1, 2 * (size_t)COPY_BYTES);
+        iso_copy_of(1, 2, box, (iso_copy_end_t){whole, corner},
+                    (iso_copy_end_t){box, corner}, &copy);
+        status =
+            iso_par_agree(time_copies(&copy, to, from, between, &timing), comm);
+        *bytes_per_s_out = (double)COPY_BYTES / timing.median_s;
     }
+    iso_free(between);
     iso_free(to);
     iso_free(from);
     return status;

@@ -21,8 +21,8 @@ static const double default_flops_per_s = 60e9;
 static const double default_memory_bytes_per_s = 8e9;
 static const size_t default_memory_bytes = (size_t)4 << 30;
 static const iso_link_figures_t default_links[] = {
-    {{2e-6, 4e9}, 0.0, ISO_COST_DEFAULT},
-    {{30e-6, 1.1e9}, 0.0, ISO_COST_DEFAULT},
+    {{2e-6, 4e9, 0.0, 0}, 0.0, ISO_COST_DEFAULT},
+    {{30e-6, 1.1e9, 0.0, 0}, 0.0, ISO_COST_DEFAULT},
 };
 static const iso_collective_figures_t default_collective = {1.0, 1.0, 0.0,
                                                             ISO_COST_DEFAULT};
@@ -245,6 +245,7 @@ iso_link_t iso_machine_collective(const iso_machine_t *machine,
     iso_link_t link = iso_machine_link(machine, from, to);
 
     link.latency_s *= figures->latency_factor;
+    link.handshake_s *= figures->latency_factor;
     link.bytes_per_s /= figures->bytes_factor;
     return link;
 }
@@ -297,9 +298,12 @@ const char *iso_cost_class_string(iso_cost_class_t cost_class)
     return iso__cost_class_names[cost_class];
 }
 
-double iso_link_seconds(iso_link_t link, size_t bytes)
+double iso_link_seconds(iso_link_t link, double bytes)
 {
-    return link.latency_s + (double)bytes / link.bytes_per_s;
+    const double handshake_s =
+        bytes > (double)link.eager_bytes ? link.handshake_s : 0.0;
+
+    return link.latency_s + handshake_s + bytes / link.bytes_per_s;
 }
 
 /* -- digest -- */
@@ -310,6 +314,8 @@ static void add_links(iso_digest_t *digest, const iso_machine_t *machine)
         const iso_link_figures_t *figures = &machine->links[i];
         iso_digest_add_double(digest, figures->link.latency_s);
         iso_digest_add_double(digest, figures->link.bytes_per_s);
+        iso_digest_add_double(digest, figures->link.handshake_s);
+        iso_digest_add_int(digest, (int64_t)figures->link.eager_bytes);
         iso_digest_add_double(digest, figures->spread);
         iso_digest_add_int(digest, (int64_t)figures->cost_class);
     }

@@ -32,53 +32,223 @@ iso_timing_t iso_timing_of(double *seconds, int count)
     return timing;
 }
 
+/* -- times as sums -- */
+
+enum { MOST_TERMS = 3, MOST_TIMES = 32 };
+
+/* What a time is made of: seconds = sum over the terms of factor * value. */
+typedef struct terms {
+    int n_terms;
+    int n_times;
+    double values[MOST_TERMS][MOST_TIMES];
+    double seconds[MOST_TIMES];
+    double factors[MOST_TERMS]; /* found; none is below 0 */
+} terms_t;
+
+/* The matrix and right side of the equations, over the terms that are in. */
+typedef struct equations {
+    double matrix[MOST_TERMS][MOST_TERMS];
+    double right[MOST_TERMS];
+} equations_t;
+
 /*
- * With u = 1 / t the sum of (1 - (a + b x) u)^2 is least where
+ * With u = 1 / seconds the sum of (1 - sum_i factor_i value_i u)^2 is least
+ * where, for each term i,
  *
- *     a sum(u^2)   + b sum(u^2 x)   = sum(u)
- *     a sum(u^2 x) + b sum(u^2 x^2) = sum(u x)
+ *     sum_k factor_k sum(u^2 value_i value_k) = sum(u value_i)
  *
- * A latency a below 0 is taken as 0; then b is sum(u x) / sum(u^2 x^2).
+ * A term that is out has the factor 0.
  */
+static void set_equations(const terms_t *terms, const bool *is_in,
+                          equations_t *equations)
+{
+    *equations = (equations_t){0};
+    for (int i = 0; i < terms->n_terms; i++) {
+        if (!is_in[i]) {
+            equations->matrix[i][i] = 1.0;
+            continue;
+        }
+        for (int t = 0; t < terms->n_times; t++) {
+            const double value = terms->values[i][t] / terms->seconds[t];
+
+            equations->right[i] += value;
+            for (int k = 0; k < terms->n_terms; k++) {
+                equations->matrix[i][k] +=
+                    is_in[k] ? value * terms->values[k][t] / terms->seconds[t]
+                             : 0.0;
+            }
+        }
+    }
+}
+
+/* By elimination; the matrix is positive definite but where terms are
+ * multiples of one another, which is false. */
+static bool solve(equations_t *equations, int n, double *factors)
+{
+    for (int i = 0; i < n; i++) {
+        const double whole = equations->matrix[i][i];
+
+        for (int k = 0; k < i; k++) {
+            const double share =
+                equations->matrix[i][k] / equations->matrix[k][k];
+
+            for (int c = k; c < n; c++) {
+                equations->matrix[i][c] -= share * equations->matrix[k][c];
+            }
+            equations->right[i] -= share * equations->right[k];
+        }
+        if (!(equations->matrix[i][i] > near_singular * whole)) {
+            return false;
+        }
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        factors[i] = equations->right[i];
+        for (int k = i + 1; k < n; k++) {
+            factors[i] -= equations->matrix[i][k] * factors[k];
+        }
+        factors[i] /= equations->matrix[i][i];
+    }
+    return true;
+}
+
+/* The factors of least relative error: a term whose factor would be below 0
+ * is left out, the worst first. */
+static bool find_factors(terms_t *terms)
+{
+    bool is_in[MOST_TERMS];
+
+    for (int i = 0; i < MOST_TERMS; i++) {
+        is_in[i] = true;
+    }
+
+    for (;;) {
+        equations_t equations;
+        int worst = 0;
+
+        set_equations(terms, is_in, &equations);
+        if (!solve(&equations, terms->n_terms, terms->factors)) {
+            return false;
+        }
+        for (int i = 1; i < terms->n_terms; i++) {
+            worst = terms->factors[i] < terms->factors[worst] ? i : worst;
+        }
+        if (!(terms->factors[worst] < 0.0)) {
+            return true;
+        }
+        is_in[worst] = false;
+    }
+}
+
+/* Sum of the squares of the relative errors. */
+static double error_of(const terms_t *terms)
+{
+    double sum = 0.0;
+
+    for (int t = 0; t < terms->n_times; t++) {
+        double seconds = 0.0;
+
+        for (int i = 0; i < terms->n_terms; i++) {
+            seconds += terms->factors[i] * terms->values[i][t];
+        }
+        sum += (1.0 - seconds / terms->seconds[t]) *
+               (1.0 - seconds / terms->seconds[t]);
+    }
+    return sum;
+}
+
+/* seconds [in] (count) into the terms; false when one is not over 0. */
+static bool set_seconds(terms_t *terms, const double *seconds, int count)
+{
+    ISO_ASSERT(count <= MOST_TIMES);
+    terms->n_times = count;
+    for (int t = 0; t < count; t++) {
+        if (!(seconds[t] > 0.0)) {
+            return false;
+        }
+        terms->seconds[t] = seconds[t];
+    }
+    return true;
+}
+
+/* -- links -- */
+
+/* A handshake is believed when it leaves less than this share of the error
+ * that there is without one. */
+static const double believed_share = 0.25;
+
+enum { LATENCY, BYTES, HANDSHAKE };
+
+/* The link whose messages from the border on shake hands; border == count:
+ * none does. Its error, or infinity. */
+static double fit_border(const size_t *bytes, terms_t *terms, int border,
+                         iso_link_t *link_out)
+{
+    terms->n_terms = border < terms->n_times ? 3 : 2;
+    for (int t = 0; t < terms->n_times; t++) {
+        terms->values[LATENCY][t] = 1.0;
+        terms->values[BYTES][t] = (double)bytes[t];
+        terms->values[HANDSHAKE][t] = t < border ? 0.0 : 1.0;
+    }
+    if (!find_factors(terms)) {
+        return INFINITY;
+    }
+    *link_out = (iso_link_t){.latency_s = terms->factors[LATENCY],
+                             .bytes_per_s = 1.0 / terms->factors[BYTES]};
+    if (border < terms->n_times) {
+        link_out->handshake_s = terms->factors[HANDSHAKE];
+        link_out->eager_bytes = bytes[border - 1];
+    }
+    return isfinite(link_out->latency_s) && isfinite(link_out->bytes_per_s) &&
+                   isfinite(link_out->handshake_s)
+               ? error_of(terms)
+               : INFINITY;
+}
+
 bool iso_link_fit(const size_t *bytes, const double *seconds, int count,
                   iso_link_t *link_out)
 {
-    double uu = 0.0;
-    double uux = 0.0;
-    double uuxx = 0.0;
-    double u_sum = 0.0;
-    double ux = 0.0;
+    terms_t terms = {0};
 
-    for (int i = 0; i < count; i++) {
-        if (!(seconds[i] > 0.0)) {
-            return false;
+    if (!set_seconds(&terms, seconds, count)) {
+        return false;
+    }
+    const double plain = fit_border(bytes, &terms, count, link_out);
+    double least = plain;
+
+    /* At least two sizes on either side. */
+    for (int border = 2; border <= count - 2; border++) {
+        iso_link_t link = {0};
+        const double error = fit_border(bytes, &terms, border, &link);
+
+        if (error < believed_share * plain && error < least &&
+            link.handshake_s > 0.0) {
+            least = error;
+            *link_out = link;
         }
-
-        const double u = 1.0 / seconds[i];
-        const double x = (double)bytes[i];
-
-        uu += u * u;
-        uux += u * u * x;
-        uuxx += u * u * x * x;
-        u_sum += u;
-        ux += u * x;
     }
-    const double determinant = uu * uuxx - uux * uux;
+    return isfinite(least);
+}
 
-    if (!(determinant > near_singular * uu * uuxx)) {
-        return false; /* all of one size */
+bool iso_collective_fit(const double *latencies, const double *byte_seconds,
+                        const double *seconds, int count,
+                        iso_collective_figures_t *figures)
+{
+    terms_t terms = {.n_terms = 2};
+
+    if (!set_seconds(&terms, seconds, count)) {
+        return false;
     }
-
-    double latency_s = (u_sum * uuxx - ux * uux) / determinant;
-    double s_per_byte = (uu * ux - uux * u_sum) / determinant;
-
-    if (latency_s < 0.0) {
-        latency_s = 0.0;
-        s_per_byte = ux / uuxx;
+    memcpy(terms.values[LATENCY], latencies, (size_t)count * sizeof *latencies);
+    memcpy(terms.values[BYTES], byte_seconds,
+           (size_t)count * sizeof *byte_seconds);
+    if (!find_factors(&terms)) {
+        return false;
     }
-    *link_out = (iso_link_t){latency_s, 1.0 / s_per_byte};
-    return isfinite(latency_s) && s_per_byte > 0.0 &&
-           isfinite(link_out->bytes_per_s);
+    figures->latency_factor = terms.factors[LATENCY];
+    figures->bytes_factor = terms.factors[BYTES];
+    return isfinite(figures->latency_factor) &&
+           isfinite(figures->bytes_factor) && figures->latency_factor > 0.0 &&
+           figures->bytes_factor > 0.0;
 }
 
 /* -- ranks that are alike -- */

@@ -173,17 +173,35 @@ static iso_status_t read_link_class(const iso_json_t *in, iso_cost_class_t *out)
     return ISO_OK;
 }
 
+/* Both or neither; left out, nothing waits. */
+static iso_status_t read_handshake(const iso_json_t *in, iso_link_t *link)
+{
+    int64_t eager_bytes = 0;
+
+    link->handshake_s = 0.0;
+    link->eager_bytes = 0;
+    if (!iso_json_has(in, "handshake_s") && !iso_json_has(in, "eager_bytes")) {
+        return ISO_OK;
+    }
+    ISO_TRY(read_least_0(in, "handshake_s", &link->handshake_s));
+    ISO_TRY(iso_json_int(in, "eager_bytes", 0, INT64_MAX, &eager_bytes));
+    link->eager_bytes = (size_t)eager_bytes;
+    return ISO_OK;
+}
+
 static iso_status_t read_link(const iso_json_t *in, const char *key,
                               iso_link_figures_t *figures)
 {
-    static const char *const keys[] = {"latency_s", "bytes_per_s", "spread",
-                                       "cost", NULL};
+    static const char *const keys[] = {
+        "latency_s", "bytes_per_s", "handshake_s", "eager_bytes",
+        "spread",    "cost",        NULL};
     iso_json_t member;
 
     ISO_TRY(iso_json_object(in, key, &member));
     ISO_TRY(iso_json_only(&member, keys));
     ISO_TRY(read_least_0(&member, "latency_s", &figures->link.latency_s));
     ISO_TRY(read_rate(&member, "bytes_per_s", &figures->link.bytes_per_s));
+    ISO_TRY(read_handshake(&member, &figures->link));
     ISO_TRY(read_spread(&member, &figures->spread));
     return read_link_class(&member, &figures->cost_class);
 }
@@ -309,10 +327,12 @@ iso_status_t iso_machine_read(const char *path, iso_machine_t **machine_out)
  */
 static json_t *link_to_json(const iso_link_figures_t *figures)
 {
-    return json_pack("{s:f, s:f, s:f, s:s}", "latency_s",
-                     figures->link.latency_s, "bytes_per_s",
-                     figures->link.bytes_per_s, "spread", figures->spread,
-                     "cost", iso__cost_class_names[figures->cost_class]);
+    return json_pack(
+        "{s:f, s:f, s:f, s:I, s:f, s:s}", "latency_s", figures->link.latency_s,
+        "bytes_per_s", figures->link.bytes_per_s, "handshake_s",
+        figures->link.handshake_s, "eager_bytes",
+        (json_int_t)figures->link.eager_bytes, "spread", figures->spread,
+        "cost", iso__cost_class_names[figures->cost_class]);
 }
 
 static json_t *collective_to_json(const iso_collective_figures_t *figures)

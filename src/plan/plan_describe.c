@@ -164,7 +164,7 @@ static iso_status_t predict_sends(const iso_plan_t *plan,
         ISO_TRY(iso_tensor_bytes_of(one->dtype, &one->shape, &bytes));
         iso_link_t link = iso_machine_link(
             machine, part->rank, iso_plan_rank_of(plan, one->to_stage, 0));
-        part->send_s += iso_link_seconds(link, bytes);
+        part->send_s += iso_link_seconds(link, (double)bytes);
     }
     return ISO_OK;
 }

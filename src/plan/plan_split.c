@@ -102,7 +102,7 @@ static double slowest_link_s(const costs_t *costs, size_t bytes)
         iso_link_t link =
             iso_machine_link(costs->machine, costs->plan->bases[group],
                              costs->plan->bases[group - 1]);
-        slowest_s = fmax(slowest_s, iso_link_seconds(link, bytes));
+        slowest_s = fmax(slowest_s, iso_link_seconds(link, (double)bytes));
     }
     return slowest_s;
 }

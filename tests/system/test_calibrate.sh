@@ -32,7 +32,7 @@ done
 # One rank sends no messages; two do.
 grep -q '^same_host .* default$' <($ISOTOME calibrate -o m1.json --force) ||
     fail "the links of one rank"
-grep -A4 '"same_host"' m3.json | grep -q '"cost": "measured"' || fail "the links of three"
+grep -A6 '"same_host"' m3.json | grep -q '"cost": "measured"' || fail "the links of three"
 
 # Every column is in the page.
 page=$ISO_SOURCE_DIR/src/tools/isotome-calibrate.1

@@ -84,7 +84,7 @@ void arrange_set_links(arrange_sample_t *sample, double latency_s,
     for (int kind = 0; kind < ISO_LINK_KIND_COUNT; kind++) {
         iso_link_figures_t figures =
             *iso_machine_link_figures(sample->machine, (iso_link_kind_t)kind);
-        figures.link = (iso_link_t){latency_s, bytes_per_s};
+        figures.link = (iso_link_t){latency_s, bytes_per_s, 0.0, 0};
         iso_machine_set_link(sample->machine, (iso_link_kind_t)kind, &figures);
     }
 }

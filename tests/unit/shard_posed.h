@@ -38,7 +38,7 @@ static inline void pose(posed_t *posed, const char *text, int n_workers,
     posed->question.op = posed->asked.op;
     posed->question.workers = posed->workers;
     posed->question.n_workers = n_workers;
-    posed->question.flat_link = (iso_link_t){1e-6, 1e10};
+    posed->question.flat_link = (iso_link_t){1e-6, 1e10, 0.0, 0};
     posed->question.most_shards = 4;
 }
 

@@ -68,7 +68,9 @@ static iso_machine_t *random_machine(int n_workers)
     for (int kind = 0; kind < ISO_LINK_KIND_COUNT; kind++) {
         iso_link_figures_t figures =
             *iso_machine_link_figures(machine, (iso_link_kind_t)kind);
-        figures.link = (iso_link_t){power_of_ten(-8, -2), power_of_ten(5, 10)};
+        figures.link =
+            (iso_link_t){power_of_ten(-8, -2), power_of_ten(5, 10),
+                         power_of_ten(-8, -2), (size_t)between(0, 4096)};
         iso_machine_set_link(machine, (iso_link_kind_t)kind, &figures);
     }
     return machine;

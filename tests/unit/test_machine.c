@@ -73,10 +73,14 @@ static void test_default_on_one_host(void)
 
 static void test_link_seconds(void)
 {
-    const iso_link_t link = {0.5, 100.0};
+    const iso_link_t link = {0.5, 100.0, 0.0, 0};
+    const iso_link_t waits = {0.5, 100.0, 4.0, 200};
 
     CU_ASSERT_EQUAL(iso_link_seconds(link, 0), 0.5);
     CU_ASSERT_EQUAL(iso_link_seconds(link, 200), 2.5);
+    CU_ASSERT_EQUAL(iso_link_seconds(waits, 0), 0.5);
+    CU_ASSERT_EQUAL(iso_link_seconds(waits, 200), 2.5);
+    CU_ASSERT_EQUAL(iso_link_seconds(waits, 300), 7.5);
 }
 
 static void test_set_rank(void)
@@ -134,7 +138,8 @@ static void test_rates(void)
 static void test_collective_link(void)
 {
     iso_machine_t *machine = NULL;
-    const iso_link_figures_t far = {{8.0, 100.0}, 0.5, ISO_COST_MEASURED};
+    const iso_link_figures_t far = {
+        {8.0, 100.0, 3.0, 7}, 0.5, ISO_COST_MEASURED};
     const iso_collective_figures_t slow = {2.0, 4.0, 0.5, ISO_COST_MEASURED};
     iso_link_t link;
 
@@ -152,6 +157,8 @@ static void test_collective_link(void)
     iso_machine_set_collective(machine, ISO_COLLECTIVE_GATHERV, &slow);
     link = iso_machine_collective(machine, ISO_COLLECTIVE_GATHERV, 1, 2);
     CU_ASSERT_EQUAL(link.latency_s, 16.0);
+    CU_ASSERT_EQUAL(link.handshake_s, 6.0);
+    CU_ASSERT_EQUAL(link.eager_bytes, 7);
     CU_ASSERT_EQUAL(link.bytes_per_s, 25.0);
     link = iso_machine_collective(machine, ISO_COLLECTIVE_SCATTERV, 1, 2);
     CU_ASSERT_EQUAL(link.latency_s, 8.0);
@@ -175,8 +182,9 @@ static void test_write_and_read(void)
                   [ISO_RATE_POOL] = {7.0, 0.0, ISO_COST_UNCALIBRATED},
                   [ISO_RATE_NORM] = {0.0, 0.5, ISO_COST_UNCALIBRATED},
                   [ISO_RATE_MOVE] = {1e10 / 7.0, 0.0, ISO_COST_DEFAULT}}};
-    const iso_link_figures_t link = {
-        {1e-6 / 3.0, 1e9 / 7.0}, 1.0 / 3.0, ISO_COST_MEASURED};
+    const iso_link_figures_t link = {{1e-6 / 3.0, 1e9 / 7.0, 2e-6 / 3.0, 4032},
+                                     1.0 / 3.0,
+                                     ISO_COST_MEASURED};
     const iso_collective_figures_t bcast = {1.0 / 3.0, 1.0 / 7.0, 0.1,
                                             ISO_COST_MEASURED};
     char *text = NULL;
@@ -236,9 +244,11 @@ static void randomise(iso_machine_t *machine)
         CU_ASSERT_EQUAL(iso_machine_set_rank(machine, i, &rank), ISO_OK);
     }
     for (int i = 0; i < ISO_LINK_KIND_COUNT; i++) {
-        const iso_link_figures_t link = {{any(0.0, 1e-3), any(1.0, 1e12)},
-                                         any(0.0, 2.0),
-                                         any_class(ISO_COST_DEFAULT)};
+        const iso_link_figures_t link = {
+            {any(0.0, 1e-3), any(1.0, 1e12), any(0.0, 1e-3),
+             (size_t)test_random(&random_state) >> 40},
+            any(0.0, 2.0),
+            any_class(ISO_COST_DEFAULT)};
         iso_machine_set_link(machine, (iso_link_kind_t)i, &link);
     }
     for (int i = 0; i < ISO_COLLECTIVE_COUNT; i++) {
@@ -310,6 +320,11 @@ static void test_digest(void)
 #define LINKS                                                       \
     "\"links\":{\"same_host\":{\"latency_s\":0,\"bytes_per_s\":1}," \
     "\"other_host\":{\"latency_s\":0,\"bytes_per_s\":1}}"
+#define HANDSHAKE(members)                                                     \
+    HEAD                                                                       \
+        "\"links\":{\"same_host\":{\"latency_s\":0,\"bytes_per_s\":1," members \
+        "},\"other_host\":{\"latency_s\":0,\"bytes_per_s\":1}},"               \
+        "\"ranks\":[" RANK("1", "1", "measured") "]}"
 #define HEAD "{\"format\":\"isotome-machine\",\"format_version\":1,"
 #define RANK(memory, flops, cost)                                        \
     "{\"host\":\"h\",\"memory_bytes\":" memory ",\"flops_per_s\":" flops \
@@ -427,6 +442,14 @@ static const struct {
              "\"memory_bytes_per_s\":4,\"cost\":\"measured\","
              "\"rates\":[]}"),
      "ranks[0].rates: expected object"},
+    {HANDSHAKE("\"handshake_s\":1"),
+     "links.same_host: member 'eager_bytes' is missing"},
+    {HANDSHAKE("\"eager_bytes\":1"),
+     "links.same_host: member 'handshake_s' is missing"},
+    {HANDSHAKE("\"handshake_s\":-1,\"eager_bytes\":1"),
+     "links.same_host: 'handshake_s' is -1"},
+    {HANDSHAKE("\"handshake_s\":1,\"eager_bytes\":-1"),
+     "links.same_host.eager_bytes: expected 0 to"},
     {WITH_COLLECTIVES("\"scatter\":{}"),
      "collectives: unknown member 'scatter'; did you mean 'scatterv'?"},
     {WITH_COLLECTIVES("\"bcast\":{\"latency_factor\":0,"

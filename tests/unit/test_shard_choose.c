@@ -11,11 +11,11 @@ static void check_table(unsigned axes)
     pose(&posed, SPEC_CONV, RATES(1e6, 1e6));
     posed.question.op.axes = axes;
     posed.question.whole_elements_per_s = 1e6;
-    posed.question.flat_link = (iso_link_t){0.01, 1e4};
+    posed.question.flat_link = (iso_link_t){0.01, 1e4, 0.0, 0};
     choose(&posed);
     check_whole(&posed, 0.004608, "the whole op is fastest: 4.61 ms against");
 
-    posed.question.flat_link = (iso_link_t){1e-6, 1e10};
+    posed.question.flat_link = (iso_link_t){1e-6, 1e10, 0.0, 0};
     posed.question.whole_elements_per_s = 5e4;
     choose(&posed);
     check_chosen(&posed, ISO_SHARD_BATCH, 2);
@@ -23,15 +23,15 @@ static void check_table(unsigned axes)
     check_near(posed.choice->whole_seconds, 0.09216);
     CU_ASSERT_EQUAL(chosen_of(&posed)->moved_bytes, 31232);
 
-    posed.question.flat_link = (iso_link_t){0, 0};
+    posed.question.flat_link = (iso_link_t){0, 0, 0.0, 0};
     choose(&posed);
     check_whole(&posed, 0.09216, "no option can be carried out");
     check_text(posed.choice->candidates[0].reason, "never arrive");
-    posed.question.flat_link = (iso_link_t){0, -1e10};
+    posed.question.flat_link = (iso_link_t){0, -1e10, 0.0, 0};
     choose(&posed);
     check_whole(&posed, 0.09216, "no option can be carried out");
 
-    posed.question.flat_link = (iso_link_t){1e-6, 1e10};
+    posed.question.flat_link = (iso_link_t){1e-6, 1e10, 0.0, 0};
     posed.question.whole_elements_per_s = 0;
     choose(&posed);
     check_chosen(&posed, ISO_SHARD_BATCH, 2);
@@ -222,7 +222,7 @@ static void test_ties(void)
     CU_ASSERT_EQUAL(chosen_of(&posed)->ranks[0], 0);
     CU_ASSERT_EQUAL(chosen_of(&posed)->ranks[1], 1);
     /* Whole at the same price. */
-    posed.question.flat_link = (iso_link_t){0, (double)INFINITY};
+    posed.question.flat_link = (iso_link_t){0, (double)INFINITY, 0.0, 0};
     posed.question.whole_elements_per_s = 2e6;
     choose(&posed);
     check_whole(&posed, 4096 / 2e6, "the whole op is fastest");

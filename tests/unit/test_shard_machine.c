@@ -168,7 +168,7 @@ static void test_saturation(void)
 
     pose(&posed, MATMUL("2,2305843009213693952", "2305843009213693952,2"),
          RATES(1e6, 1e6));
-    posed.question.flat_link = (iso_link_t){0, 1e30};
+    posed.question.flat_link = (iso_link_t){0, 1e30, 0.0, 0};
     posed.question.whole_elements_per_s = 1;
     choose(&posed);
     CU_ASSERT_EQUAL(chosen_of(&posed)->moved_bytes, SIZE_MAX);

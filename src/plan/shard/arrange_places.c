@@ -12,16 +12,17 @@
 /* Three of these numbers are packed into one key. */
 enum { NUMBER_BITS = 21, MOST_NUMBERS = 1 << NUMBER_BITS };
 
+/* Where both are as fast as the better one, and nothing waits. */
 static iso_link_t better_of(iso_link_t a, iso_link_t b)
 {
-    return (iso_link_t){fmin(a.latency_s, b.latency_s),
-                        fmax(a.bytes_per_s, b.bytes_per_s)};
+    return (iso_link_t){.latency_s = fmin(a.latency_s, b.latency_s),
+                        .bytes_per_s = fmax(a.bytes_per_s, b.bytes_per_s)};
 }
 
 static void find_fastest_link(iso__places_t *places)
 {
     const iso_arrange_options_t *options = places->options;
-    iso_link_t fastest = {INFINITY, 0.0};
+    iso_link_t fastest = {.latency_s = INFINITY};
 
     for (int i = 0; i < options->n_workers; i++) {
         for (int k = 0; k < options->n_workers; k++) {
@@ -354,10 +355,7 @@ static double least_seconds(const iso__places_t *places, int32_t form,
     bytes *= (double)iso_shape_count(&of->shape) *
              (double)iso_dtype_bytes(of->dtype) / (has_root ? 1 : n_workers);
     /* A little less, for the rounding of other sums. */
-    return bytes > 0.0 ? (places->fastest.latency_s +
-                          bytes / places->fastest.bytes_per_s) *
-                             0.999
-                       : 0.0;
+    return bytes > 0.0 ? iso_link_seconds(places->fastest, bytes) * 0.999 : 0.0;
 }
 
 static iso_status_t make_transfer(iso__places_t *places, int32_t form,

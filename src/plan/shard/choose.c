@@ -101,6 +101,12 @@ static iso_status_t sort_out_workers(iso__shard_chooser_t *chooser,
     return ISO_OK;
 }
 
+static bool is_same_link(const iso_link_t *a, const iso_link_t *b)
+{
+    return a->latency_s == b->latency_s && a->bytes_per_s == b->bytes_per_s &&
+           a->handshake_s == b->handshake_s && a->eager_bytes == b->eager_bytes;
+}
+
 static iso__shard_place_t place_of(const iso_shard_question_t *question,
                                    int rank)
 {
@@ -117,10 +123,7 @@ static iso__shard_place_t place_of(const iso_shard_question_t *question,
         iso_machine_link(machine, question->root, question->root);
     const iso_link_t link = iso_machine_link(machine, question->root, rank);
 
-    return link.latency_s == own.latency_s &&
-                   link.bytes_per_s == own.bytes_per_s
-               ? ISO__SHARD_NEAR
-               : ISO__SHARD_FAR;
+    return is_same_link(&link, &own) ? ISO__SHARD_NEAR : ISO__SHARD_FAR;
 }
 
 /* Insert behind those that are as fast or faster. */

@@ -191,7 +191,7 @@ double iso__shard_move_seconds(iso__shard_chooser_t *chooser,
         const size_t bytes =
             iso_shard_moved_bytes(&way->option, question->resident);
 
-        return link->bytes_per_s > 0 ? iso_link_seconds(*link, bytes)
+        return link->bytes_per_s > 0 ? iso_link_seconds(*link, (double)bytes)
                                      : (double)INFINITY;
     }
 

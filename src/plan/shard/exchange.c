@@ -244,13 +244,10 @@ static iso_link_t link_of(const pricing_t *pricing, int from, int to)
 static double message_seconds(const pricing_t *pricing, int from, int to,
                               double bytes)
 {
-    iso_link_t link;
-
-    if (bytes <= 0) {
-        return 0.0;
-    }
-    link = link_of(pricing, pricing->ranks[from], pricing->ranks[to]);
-    return link.latency_s + bytes / link.bytes_per_s;
+    return bytes > 0.0 ? iso_link_seconds(link_of(pricing, pricing->ranks[from],
+                                                  pricing->ranks[to]),
+                                          bytes)
+                       : 0.0;
 }
 
 static double copy_seconds(const pricing_t *pricing, int worker, double bytes)
