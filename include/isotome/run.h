@@ -35,6 +35,9 @@ typedef struct iso_run_options {
     bool force;               /* replace outputs that exist */
     bool progress;            /* show it on stderr */
     const char *report_path;  /* JSON report; NULL: none */
+    const char *packed_path;  /* folder of this node in which packed weights
+                               * are kept for the next run; NULL: none. Ranks
+                               * may have different ones */
 } iso_run_options_t;
 
 /*

@@ -1,5 +1,6 @@
 #include "device/weight.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "device/program_impl.h"
 #include "kernel/cpu/direct/pack.h"
@@ -9,17 +10,90 @@
 struct iso_weight {
     const iso_device_t *device;
     iso_tensor_t tensor; /* data: plain elements, or NULL */
+    bool is_borrowed;    /* it lies in memory of the caller */
     int n_panels;
     iso_panels_t *panels[ISO_WEIGHT_USES]; /* (n_panels) */
 };
 
-iso_status_t iso_weight_create(const iso_device_t *device,
-                               const iso_tensor_t *tensor,
-                               const iso_weight_uses_t *uses,
-                               iso_weight_t **weight_out)
+static size_t panels_bytes(const iso_panels_spec_t *spec)
+{
+    return (size_t)iso_panels_count(spec) * sizeof(float);
+}
+
+int iso_weight_layout(const iso_tensor_t *tensor, const iso_weight_uses_t *uses,
+                      iso_weight_piece_t pieces[ISO_WEIGHT_PIECES])
+{
+    int n = 0;
+
+    if (uses->plain) {
+        pieces[n++] = (iso_weight_piece_t){.bytes = iso_tensor_bytes(tensor),
+                                           .is_finite = true};
+    }
+    for (int i = 0; i < uses->n_specs; i++) {
+        pieces[n++] = (iso_weight_piece_t){
+            .bytes = panels_bytes(&uses->specs[i]), .is_finite = true};
+    }
+    return n;
+}
+
+int iso_weight_pieces(const iso_weight_t *weight,
+                      iso_weight_piece_t pieces[ISO_WEIGHT_PIECES])
+{
+    int n = 0;
+
+    if (weight->tensor.data != NULL) {
+        pieces[n++] =
+            (iso_weight_piece_t){.data = weight->tensor.data,
+                                 .bytes = iso_tensor_bytes(&weight->tensor),
+                                 .is_finite = true};
+    }
+    for (int i = 0; i < weight->n_panels; i++) {
+        const iso_panels_t *panels = weight->panels[i];
+
+        pieces[n++] = (iso_weight_piece_t){.data = panels->data,
+                                           .bytes = panels_bytes(&panels->spec),
+                                           .is_finite = panels->is_finite};
+    }
+    return n;
+}
+
+/* given: NULL, or where it lies. */
+static iso_status_t make_pieces(iso_weight_t *weight,
+                                const iso_weight_uses_t *uses,
+                                const iso_weight_piece_t *given)
+{
+    iso_status_t status = ISO_OK;
+
+    if (uses->plain) {
+        weight->tensor.data =
+            given != NULL ? given->data
+                          : iso_alloc(iso_tensor_bytes(&weight->tensor));
+        status = weight->tensor.data == NULL ? ISO_NOMEM : ISO_OK;
+    }
+    for (int i = 0; status == ISO_OK && i < uses->n_specs; i++) {
+        const iso_panels_spec_t *spec = &uses->specs[i];
+        iso_panels_t **panels = &weight->panels[i];
+
+        if (given != NULL) {
+            const iso_weight_piece_t *piece = &given[i + (uses->plain ? 1 : 0)];
+
+            status = iso_panels_create_from(spec, piece->data, piece->is_finite,
+                                            panels);
+        } else {
+            status = iso_panels_create(spec, panels);
+        }
+        weight->n_panels += status == ISO_OK ? 1 : 0;
+    }
+    return status;
+}
+
+static iso_status_t create(const iso_device_t *device,
+                           const iso_tensor_t *tensor,
+                           const iso_weight_uses_t *uses,
+                           const iso_weight_piece_t *given,
+                           iso_weight_t **weight_out)
 {
     iso_weight_t *weight = iso_alloc_zeroed(1, sizeof *weight);
-    iso_status_t status = ISO_OK;
 
     *weight_out = NULL;
     if (weight == NULL) {
@@ -28,20 +102,31 @@ iso_status_t iso_weight_create(const iso_device_t *device,
     weight->device = device;
     weight->tensor = *tensor;
     weight->tensor.data = NULL;
-    if (uses->plain) {
-        weight->tensor.data = iso_alloc(iso_tensor_bytes(tensor));
-        status = weight->tensor.data == NULL ? ISO_NOMEM : ISO_OK;
-    }
-    for (int i = 0; status == ISO_OK && i < uses->n_specs; i++) {
-        status = iso_panels_create(&uses->specs[i], &weight->panels[i]);
-        weight->n_panels += status == ISO_OK ? 1 : 0;
-    }
+    weight->is_borrowed = given != NULL;
+    iso_status_t status = make_pieces(weight, uses, given);
     if (status != ISO_OK) {
         iso_weight_destroy(&weight);
         return status;
     }
     *weight_out = weight;
     return ISO_OK;
+}
+
+iso_status_t iso_weight_create(const iso_device_t *device,
+                               const iso_tensor_t *tensor,
+                               const iso_weight_uses_t *uses,
+                               iso_weight_t **weight_out)
+{
+    return create(device, tensor, uses, NULL, weight_out);
+}
+
+iso_status_t iso_weight_create_from(const iso_device_t *device,
+                                    const iso_tensor_t *tensor,
+                                    const iso_weight_uses_t *uses,
+                                    const iso_weight_piece_t *pieces,
+                                    iso_weight_t **weight_out)
+{
+    return create(device, tensor, uses, pieces, weight_out);
 }
 
 void iso_weight_destroy(iso_weight_t **weight)
@@ -52,7 +137,9 @@ void iso_weight_destroy(iso_weight_t **weight)
     for (int i = 0; i < (*weight)->n_panels; i++) {
         iso_panels_destroy(&(*weight)->panels[i]);
     }
-    iso_free((*weight)->tensor.data);
+    if (!(*weight)->is_borrowed) {
+        iso_free((*weight)->tensor.data);
+    }
     iso_free(*weight);
     *weight = NULL;
 }
@@ -88,6 +175,7 @@ void iso_weight_fill(iso_weight_t *weight, int64_t first, int64_t count,
 {
     const size_t row = row_bytes(weight);
 
+    ISO_ASSERT(!weight->is_borrowed);
     if (weight->tensor.data != NULL) {
         char *place = (char *)weight->tensor.data + (size_t)first * row;
 
@@ -112,12 +200,12 @@ void iso__weight_refill(iso_weight_t *weight, const void *data)
 
 size_t iso_weight_bytes(const iso_weight_t *weight)
 {
-    size_t bytes =
-        weight->tensor.data == NULL ? 0 : iso_tensor_bytes(&weight->tensor);
+    iso_weight_piece_t pieces[ISO_WEIGHT_PIECES];
+    const int n = iso_weight_pieces(weight, pieces);
+    size_t bytes = 0;
 
-    for (int i = 0; i < weight->n_panels; i++) {
-        bytes += (size_t)iso_panels_count(&weight->panels[i]->spec) *
-                 sizeof *weight->panels[i]->data;
+    for (int i = 0; i < n; i++) {
+        bytes += pieces[i].bytes;
     }
     return bytes;
 }

@@ -15,7 +15,7 @@
 #include "device/device.h"
 #include "kernel/panels.h"
 
-enum { ISO_WEIGHT_USES = 4 };
+enum { ISO_WEIGHT_USES = 4, ISO_WEIGHT_PIECES = ISO_WEIGHT_USES + 1 };
 
 typedef struct iso_weight_uses {
     bool plain;
@@ -28,7 +28,23 @@ typedef struct iso_weight_uses {
 iso_status_t iso_program_uses(const iso_program_t *program, iso_node_id_t param,
                               iso_weight_uses_t *uses);
 
+/* Memory that a weight is kept in: plain elements, or panels. */
+typedef struct iso_weight_piece {
+    void *data; /* aligned to 64 */
+    size_t bytes;
+    bool is_finite; /* of panels; true for plain elements */
+} iso_weight_piece_t;
+
 typedef struct iso_weight iso_weight_t;
+
+/*
+ * What a weight of these uses is kept in: the plain elements, then the panels
+ * in their order; data is NULL. Returns how many there are.
+ *
+ * tensor  [in]  dtype and dims; data is not looked at
+ */
+int iso_weight_layout(const iso_tensor_t *tensor, const iso_weight_uses_t *uses,
+                      iso_weight_piece_t pieces[ISO_WEIGHT_PIECES]);
 
 /*
  * tensor  [in]  dtype and dims; data is not looked at
@@ -38,6 +54,17 @@ iso_status_t iso_weight_create(const iso_device_t *device,
                                const iso_tensor_t *tensor,
                                const iso_weight_uses_t *uses,
                                iso_weight_t **weight_out);
+
+/*
+ * A weight that lies in memory filled before, which is borrowed and only read:
+ * pieces (iso_weight_layout), with data. It is not to be filled.
+ * Errors: ISO_NOMEM.
+ */
+iso_status_t iso_weight_create_from(const iso_device_t *device,
+                                    const iso_tensor_t *tensor,
+                                    const iso_weight_uses_t *uses,
+                                    const iso_weight_piece_t *pieces,
+                                    iso_weight_t **weight_out);
 void iso_weight_destroy(iso_weight_t **weight);
 
 /* Where the plain elements are kept, to be read into directly; NULL when they
@@ -53,6 +80,10 @@ int64_t iso_weight_part(const iso_weight_t *weight);
  */
 void iso_weight_fill(iso_weight_t *weight, int64_t first, int64_t count,
                      const void *data);
+
+/* What it is kept in, borrowed; as iso_weight_layout. */
+int iso_weight_pieces(const iso_weight_t *weight,
+                      iso_weight_piece_t pieces[ISO_WEIGHT_PIECES]);
 
 /* Bytes that it keeps. */
 size_t iso_weight_bytes(const iso_weight_t *weight);

@@ -1,11 +1,8 @@
-#include "exec/load.h"
-
 #include "isotome/error.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "device/weight.h"
-#include "exec/slab_sums.h"
+#include "exec/load_impl.h"
 
 #include <pthread.h>
 
@@ -15,32 +12,8 @@ enum { PART_BYTES = 8 * 1024 * 1024 };
 _Static_assert((int)ISO_AXIS_WHOLE == (int)ISO_READ_WHOLE,
                "a slab is read as it is planned");
 
-/* What is read of a weight; the axis of all of it is ISO_AXIS_WHOLE. */
-typedef struct part {
-    iso_slab_sum_t slab;
-    iso_weight_uses_t uses;
-    iso_weight_t *weight;
-    int64_t rows; /* of the first dim of the slab */
-    size_t row_bytes;
-} part_t;
-
-struct iso_load {
-    iso_model_t *model; /* borrowed */
-    int n_parts;
-    part_t *parts; /* (n_parts), no two with the same slab */
-    int n_sums;
-    iso_slab_sum_t *sums; /* (n_sums), those of parts that are not whole */
-    size_t check_bytes;
-};
-
-static const iso_weight_info_t *info_of(const iso_load_t *load,
-                                        const part_t *part)
-{
-    return iso_model_weight(load->model, (int)part->slab.weight);
-}
-
 /* A failure with the names of file and weight. */
-static iso_status_t named(const iso_load_t *load, const part_t *part,
+static iso_status_t named(const iso_load_t *load, const iso__load_part_t *part,
                           iso_status_t status)
 {
     if (status == ISO_OK) {
@@ -48,7 +21,7 @@ static iso_status_t named(const iso_load_t *load, const part_t *part,
     }
     return iso_fail_context(status, "model '%s': weight '%s'",
                             iso_model_path(load->model),
-                            info_of(load, part)->name);
+                            iso__load_info(load, part)->name);
 }
 
 /* -- what is wanted -- */
@@ -75,7 +48,7 @@ static iso_status_t slab_of(const iso_load_t *load,
 }
 
 /* The part with this slab; a new one when there is none. */
-static part_t *part_of(iso_load_t *load, const iso_slab_sum_t *slab)
+static iso__load_part_t *part_of(iso_load_t *load, const iso_slab_sum_t *slab)
 {
     for (int i = 0; i < load->n_parts; i++) {
         const iso_slab_sum_t *known = &load->parts[i].slab;
@@ -85,7 +58,7 @@ static part_t *part_of(iso_load_t *load, const iso_slab_sum_t *slab)
             return &load->parts[i];
         }
     }
-    part_t *part = &load->parts[load->n_parts++];
+    iso__load_part_t *part = &load->parts[load->n_parts++];
 
     part->slab = *slab;
     return part;
@@ -108,7 +81,7 @@ static iso_status_t list_local(iso_load_t *load, const iso_local_t *local,
         iso_slab_sum_t slab;
 
         ISO_TRY(slab_of(load, wanted, &slab));
-        part_t *part = part_of(load, &slab);
+        iso__load_part_t *part = part_of(load, &slab);
         if (program != NULL) {
             iso_status_t status =
                 iso_program_uses(program, node_of(local, wanted), &part->uses);
@@ -149,10 +122,11 @@ static iso_status_t list_parts(iso_load_t *load, const iso_load_spec_t *spec)
 
 /* -- memory -- */
 
-static iso_status_t view_part(const iso_load_t *load, const part_t *part,
+static iso_status_t view_part(const iso_load_t *load,
+                              const iso__load_part_t *part,
                               iso_tensor_t *view_out)
 {
-    const iso_weight_info_t *info = info_of(load, part);
+    const iso_weight_info_t *info = iso__load_info(load, part);
     const iso_slab_sum_t *slab = &part->slab;
     iso_shape_t shape = info->shape;
     size_t bytes = 0;
@@ -165,8 +139,7 @@ static iso_status_t view_part(const iso_load_t *load, const part_t *part,
     return iso_tensor_view(info->dtype, &shape, NULL, view_out);
 }
 
-static iso_status_t reserve_part(const iso_load_t *load, part_t *part,
-                                 const iso_device_t *device)
+static iso_status_t reserve_part(iso_load_t *load, iso__load_part_t *part)
 {
     iso_tensor_t view = {0};
 
@@ -174,15 +147,17 @@ static iso_status_t reserve_part(const iso_load_t *load, part_t *part,
     part->rows = view.rank == 0 ? 1 : view.dims[0];
     part->row_bytes =
         part->rows == 0 ? 0 : iso_tensor_bytes(&view) / (size_t)part->rows;
-    return iso_weight_create(device, &view, &part->uses, &part->weight);
+    ISO_TRY(iso__load_find(load, &view, part));
+    return part->weight != NULL ? ISO_OK
+                                : iso_weight_create(load->device, &view,
+                                                    &part->uses, &part->weight);
 }
 
-static iso_status_t reserve_parts(iso_load_t *load, const iso_device_t *device)
+static iso_status_t reserve_parts(iso_load_t *load)
 {
     for (int i = 0; i < load->n_parts; i++) {
-        part_t *part = &load->parts[i];
-        iso_status_t status =
-            named(load, part, reserve_part(load, part, device));
+        iso__load_part_t *part = &load->parts[i];
+        iso_status_t status = named(load, part, reserve_part(load, part));
 
         if (status != ISO_OK) {
             return status;
@@ -195,7 +170,7 @@ static iso_status_t reserve_parts(iso_load_t *load, const iso_device_t *device)
 
 /* Rows of a part that are in memory, plain. */
 typedef struct rows {
-    part_t *part; /* NULL: none */
+    iso__load_part_t *part; /* NULL: none */
     int64_t first;
     int64_t count;
     void *data;
@@ -212,7 +187,7 @@ typedef struct stream {
     char *stagings[2];
 } stream_t;
 
-static int64_t rows_at_once(const part_t *part)
+static int64_t rows_at_once(const iso__load_part_t *part)
 {
     const int64_t unit = iso_weight_part(part->weight);
     const int64_t room = part->row_bytes == 0
@@ -228,10 +203,11 @@ static iso_status_t reserve_stagings(stream_t *stream)
     size_t most = 0;
 
     for (int i = 0; i < stream->load->n_parts; i++) {
-        const part_t *part = &stream->load->parts[i];
+        const iso__load_part_t *part = &stream->load->parts[i];
         const size_t bytes = (size_t)rows_at_once(part) * part->row_bytes;
 
-        if (iso_weight_plain(part->weight) == NULL && bytes > most) {
+        if (part->entry.map == NULL && iso_weight_plain(part->weight) == NULL &&
+            bytes > most) {
             most = bytes;
         }
     }
@@ -253,7 +229,7 @@ static void free_stream(stream_t *stream)
 }
 
 /* Where the next rows of a part are read to. */
-static void *place_of(stream_t *stream, const part_t *part)
+static void *place_of(stream_t *stream, const iso__load_part_t *part)
 {
     char *plain = iso_weight_plain(part->weight);
 
@@ -264,33 +240,38 @@ static void *place_of(stream_t *stream, const part_t *part)
     return stream->stagings[stream->staging];
 }
 
-/* All rows of the part have been read. */
-static iso_status_t end_part(stream_t *stream, part_t *part)
+/* For the check of what no rank has whole. */
+static void add_sum(iso_load_t *load, const iso__load_part_t *part)
 {
-    iso_load_t *load = stream->load;
-
-    ISO_TRY(iso_weight_reader_end(stream->reader, &part->slab.sum));
-    iso_weight_reader_close(&stream->reader);
     if (part->slab.end > part->slab.begin) {
         load->sums[load->n_sums] = part->slab;
         load->n_sums++;
     }
+}
+
+/* All rows of the part have been read. */
+static iso_status_t end_part(stream_t *stream, iso__load_part_t *part)
+{
+    ISO_TRY(iso_weight_reader_end(stream->reader, &part->slab.sum));
+    iso_weight_reader_close(&stream->reader);
+    add_sum(stream->load, part);
     stream->part++;
     return ISO_OK;
 }
 
-static iso_status_t begin_part(stream_t *stream, const part_t *part)
+static iso_status_t begin_part(stream_t *stream, const iso__load_part_t *part)
 {
     const iso_slab_sum_t *slab = &part->slab;
 
     stream->next = 0;
-    return iso_weight_reader_open(stream->load->model,
-                                  info_of(stream->load, part), (int)slab->axis,
-                                  slab->begin, slab->end, &stream->reader);
+    return iso_weight_reader_open(
+        stream->load->model, iso__load_info(stream->load, part),
+        (int)slab->axis, slab->begin, slab->end, &stream->reader);
 }
 
 /* The next rows of a part; rows_out->part is NULL when it has none. */
-static iso_status_t read_some(stream_t *stream, part_t *part, rows_t *rows_out)
+static iso_status_t read_some(stream_t *stream, iso__load_part_t *part,
+                              rows_t *rows_out)
 {
     const int64_t left = part->rows - stream->next;
     const int64_t most = rows_at_once(part);
@@ -310,10 +291,15 @@ static iso_status_t read_rows(stream_t *stream, rows_t *rows_out)
 {
     *rows_out = (rows_t){.part = NULL};
     while (rows_out->part == NULL && stream->part < stream->load->n_parts) {
-        part_t *part = &stream->load->parts[stream->part];
+        iso__load_part_t *part = &stream->load->parts[stream->part];
+
+        if (part->entry.map != NULL) {
+            add_sum(stream->load, part);
+            stream->part++;
+            continue;
+        }
         iso_status_t status =
             stream->reader == NULL ? begin_part(stream, part) : ISO_OK;
-
         if (status == ISO_OK) {
             status = read_some(stream, part, rows_out);
         }
@@ -483,7 +469,7 @@ static iso_status_t bind_parts(iso_load_t *load, const iso_load_spec_t *spec)
 static iso_status_t load_parts(iso_load_t *load, const iso_load_spec_t *spec)
 {
     ISO_TRY(list_parts(load, spec));
-    ISO_TRY(reserve_parts(load, spec->device));
+    ISO_TRY(reserve_parts(load));
     ISO_TRY(read_parts(load, spec->threads));
     return bind_parts(load, spec);
 }
@@ -497,6 +483,8 @@ iso_status_t iso_load_parts(const iso_load_spec_t *spec, iso_load_t **load_out)
         return ISO_NOMEM;
     }
     load->model = spec->model;
+    load->device = spec->device;
+    load->packed = spec->packed;
     iso_status_t status = load_parts(load, spec);
     if (status != ISO_OK) {
         iso_load_free(&load);
@@ -513,6 +501,7 @@ void iso_load_free(iso_load_t **load)
     }
     for (int i = 0; i < (*load)->n_parts; i++) {
         iso_weight_destroy(&(*load)->parts[i].weight);
+        iso_packed_release(&(*load)->parts[i].entry);
     }
     iso_free((*load)->sums);
     iso_free((*load)->parts);

@@ -11,7 +11,12 @@
  *     status = iso_load_parts(&spec, &load);
  *     ISO_TRY(iso_par_agree(status, comm));
  *     ISO_TRY(iso_load_verify(load, comm)); // the workers of the stage
+ *     iso_load_keep(load);
  *     run the programs
+ *
+ * With a folder of packed weights (io/packed.h) those that an earlier job has
+ * kept there are mapped, and neither read nor packed. Their sums are kept with
+ * them, so that the workers check their slabs together in either case.
  */
 #ifndef ISO_LOAD_H
 #define ISO_LOAD_H
@@ -20,6 +25,7 @@
 
 #include "device/device.h"
 #include "exec/batches.h"
+#include "io/packed.h"
 #include "plan/shard/local.h"
 
 #include <mpi.h>
@@ -34,6 +40,7 @@ typedef struct iso_load_spec {
                                                 * and not kept for it */
     const iso_device_t *device;
     int threads; /* of the device; with two it reads while it packs */
+    const iso_packed_t *packed; /* outlives the load; NULL: none */
 } iso_load_spec_t;
 
 /*
@@ -55,6 +62,16 @@ void iso_load_free(iso_load_t **load);
  * Errors, the same on every rank: ISO_INPUT naming file and weight; ISO_NOMEM.
  */
 iso_status_t iso_load_verify(iso_load_t *load, MPI_Comm comm);
+
+/*
+ * Keep what was packed for a later job, when there is a folder for it. Not
+ * collective. Call it when the workers have verified their slabs: what is kept
+ * is trusted. A failure is a warning.
+ */
+void iso_load_keep(const iso_load_t *load);
+
+/* Bytes of weights that were not read from the model, but came packed. */
+size_t iso_load_packed_bytes(const iso_load_t *load);
 
 /* Bytes that iso_load_verify has read on this rank, which no worker needed:
  * they are in iso_model_bytes_read, and in no plan. */

@@ -133,6 +133,20 @@ static void add_table(const iso_report_t *report, iso_text_t *text)
     iso_text_free(&cells);
 }
 
+static void add_packed(const iso_report_t *report, iso_text_t *text)
+{
+    char packed[ISO_TEXT_NUMBER_BYTES];
+    double bytes = 0;
+
+    for (int rank = 0; rank < report->size; rank++) {
+        bytes += report->ranks[rank].packed_bytes;
+    }
+    if (bytes > 0) {
+        iso_text_add(text, "%s of weights came packed from an earlier job\n",
+                     iso_text_bytes((size_t)bytes, packed));
+    }
+}
+
 static void add_exchanges(const iso_report_t *report, iso_text_t *text)
 {
     char measured[ISO_TEXT_NUMBER_BYTES];
@@ -163,6 +177,7 @@ iso_status_t iso_report_print(const iso_report_t *report, FILE *file)
     char planned[ISO_TEXT_NUMBER_BYTES];
 
     add_table(report, &text);
+    add_packed(report, &text);
     add_exchanges(report, &text);
     iso_text_add(&text,
                  "%" PRId64 " samples in micro-batches of %" PRId64
@@ -186,7 +201,7 @@ static json_t *rank_json(const iso_report_rank_t *rank, int number)
 
     return json_pack(
         "{s:i, s:i, s:i, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
-        "s:f, s:f, s:f, s:f, s:f, s:f}",
+        "s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
         "rank", number, "stage", rank->stage, "worker", rank->worker, "host",
         rank->host, "device", rank->device, "load_s", times->load_s, "read_s",
         times->read_s, "receive_s", times->receive_s, "compute_s",
@@ -194,8 +209,9 @@ static json_t *rank_json(const iso_report_rank_t *rank, int number)
         times->send_s, "write_s", times->write_s, "total_s", times->total_s,
         "sent_bytes", rank->sent_bytes, "exchanged_bytes",
         rank->exchanged_bytes, "weight_bytes_read", rank->read_bytes,
-        "weight_bytes_planned", rank->planned_read_bytes, "peak_bytes",
-        rank->peak_bytes, "peak_bytes_planned", rank->planned_peak_bytes);
+        "weight_bytes_packed", rank->packed_bytes, "weight_bytes_planned",
+        rank->planned_read_bytes, "peak_bytes", rank->peak_bytes,
+        "peak_bytes_planned", rank->planned_peak_bytes);
 }
 
 /* NULL when memory runs out. */

@@ -25,7 +25,8 @@ typedef struct iso_report_rank {
     iso_times_t times;
     double sent_bytes;      /* in messages, whole job */
     double exchanged_bytes; /* sent to workers of the stage, whole job */
-    double read_bytes;      /* of weights */
+    double read_bytes;      /* of weights, from the model */
+    double packed_bytes;    /* of weights that came packed */
     double planned_read_bytes;
     double peak_bytes; /* resident */
     double planned_peak_bytes;

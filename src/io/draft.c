@@ -274,6 +274,13 @@ iso_status_t iso_draft_reserve(iso_draft_t *draft, size_t bytes)
     return error == 0 ? ISO_OK : fail_write(draft, error);
 }
 
+void iso_draft_make_private(iso_draft_t *draft)
+{
+    if (draft->error == 0 && fchmod(draft->file, S_IRUSR | S_IWUSR) != 0) {
+        draft->error = errno;
+    }
+}
+
 void iso_draft_write(iso_draft_t *draft, size_t offset, const void *bytes,
                      size_t size)
 {
@@ -350,12 +357,17 @@ static void sync_folder(const iso_draft_t *draft)
     }
 }
 
+static iso_status_t fail_rename(const iso_draft_t *draft, int error)
+{
+    return iso_fail(ISO_IO, "cannot rename '%s' to '%s': %s", draft->temp_path,
+                    draft->path, strerror(error));
+}
+
 static iso_status_t rename_file(const iso_draft_t *draft)
 {
     ISO_TRY(check_final_name(draft));
     if (rename(draft->temp_path, draft->path) != 0) {
-        return iso_fail(ISO_IO, "cannot rename '%s' to '%s': %s",
-                        draft->temp_path, draft->path, strerror(errno));
+        return fail_rename(draft, errno);
     }
     return ISO_OK;
 }
@@ -381,8 +393,7 @@ static iso_status_t link_file(const iso_draft_t *draft)
         return rename_file(draft);
     }
     ISO_TRY(check_final_name(draft)); /* says it best */
-    return iso_fail(ISO_IO, "cannot rename '%s' to '%s': %s", draft->temp_path,
-                    draft->path, strerror(error));
+    return fail_rename(draft, error);
 }
 
 iso_status_t iso_draft_publish(iso_draft_t *draft)
@@ -391,6 +402,17 @@ iso_status_t iso_draft_publish(iso_draft_t *draft)
     ISO_TRY(draft->force ? rename_file(draft) : link_file(draft));
     draft->published = true;
     sync_folder(draft);
+    return ISO_OK;
+}
+
+iso_status_t iso_draft_replace(iso_draft_t *draft)
+{
+    ISO_ASSERT(!draft->published);
+    ISO_TRY(iso_draft_status(draft));
+    if (rename(draft->temp_path, draft->path) != 0) {
+        return fail_rename(draft, errno);
+    }
+    draft->published = true;
     return ISO_OK;
 }
 

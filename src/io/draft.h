@@ -55,6 +55,10 @@ bool iso_draft_same_name(const char *path_a, const char *path_b);
 /* Whether path is the final name of this draft. */
 bool iso_draft_is_for(const iso_draft_t *draft, const char *path);
 
+/* Let nobody but its owner read and write it (mode 0600). A failure is
+ * remembered as one to write. */
+void iso_draft_make_private(iso_draft_t *draft);
+
 /* Take disk space for the first bytes of the file. Errors: ISO_IO, disk
  * full. */
 iso_status_t iso_draft_reserve(iso_draft_t *draft, size_t bytes);
@@ -80,6 +84,13 @@ iso_status_t iso_draft_sync(iso_draft_t *draft);
  * replaced, even if several are published under one name at once.
  */
 iso_status_t iso_draft_publish(iso_draft_t *draft);
+
+/*
+ * Rename to the final name, whatever is there, and flush nothing: for a file
+ * that can be made again, whose readers see whether it is whole. Errors:
+ * ISO_IO; those of iso_draft_status.
+ */
+iso_status_t iso_draft_replace(iso_draft_t *draft);
 
 /* Remove a published file again: another one of the same job failed. */
 void iso_draft_withdraw(iso_draft_t *draft);

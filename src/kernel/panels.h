@@ -15,6 +15,8 @@
 #include "isotome/graph.h"
 
 enum {
+    /* Counts what was ever packed otherwise: of files of packed weights. */
+    ISO_PANELS_VERSION = 1,
     ISO_PANEL_LANES = 32,
     /* Elements of the input that one tile of 14 output columns may need: what
      * a thread copies to have them side by side (1 MiB). */

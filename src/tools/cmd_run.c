@@ -8,6 +8,8 @@
 #include "tools/job.h"
 #include "tools/split_option.h"
 
+#include <stdlib.h>
+
 enum { MOST_PLACES = 64, MOST_THREADS = 4096 };
 
 enum {
@@ -17,6 +19,7 @@ enum {
     OPT_THREADS,
     OPT_MACHINE,
     OPT_FORCE,
+    OPT_PACKED,
     OPT_REPORT,
     OPT_STRICT,
 };
@@ -43,6 +46,11 @@ static const struct argp_option run_options[] = {
     {"device", OPT_DEVICE, "NAME", 0, "cpu (default) or ref", 0},
     {"threads", OPT_THREADS, "N", 0, "Threads of each rank (default 1)", 0},
     {"force", OPT_FORCE, NULL, 0, "Replace outputs that exist", 0},
+    {"packed", OPT_PACKED, "DIR", 0,
+     "Keep packed weights in this folder of the node, for the next run to "
+     "start "
+     "faster (default: the environment's ISOTOME_PACKED)",
+     0},
     {"report", OPT_REPORT, "R.json", 0, "Write where the time went as JSON too",
      0},
     {"quiet", 'q', NULL, 0, "No progress and no table", 0},
@@ -120,6 +128,9 @@ static iso_status_t set_option(void *input, int key, const char *value)
         return ISO_OK;
     case OPT_THREADS:
         return set_threads(arguments, value);
+    case OPT_PACKED:
+        run->packed_path = value;
+        return ISO_OK;
     case OPT_REPORT:
         run->report_path = value;
         return ISO_OK;
@@ -161,6 +172,9 @@ static iso_status_t read_arguments(int argc, char **argv,
                                    "--workers, --split, --micro-batch and "
                                    "--strict");
     }
+    if (run->packed_path != NULL && run->packed_path[0] == '\0') {
+        run->packed_path = NULL; /* so that it can be turned off */
+    }
     run->inputs = arguments->inputs;
     run->outputs = arguments->outputs;
     run->progress = !arguments->quiet;
@@ -170,7 +184,10 @@ static iso_status_t read_arguments(int argc, char **argv,
 
 int iso_cmd_run(int argc, char **argv)
 {
-    run_arguments_t arguments = {.run = {.device = "cpu", .threads = 1}};
+    run_arguments_t arguments = {
+        .run = {.device = "cpu",
+                .threads = 1,
+                .packed_path = getenv("ISOTOME_PACKED")}};
     iso_layer_split_t split = {0};
     iso_status_t status =
         iso_job_begin(read_arguments(argc, argv, &arguments, &split));

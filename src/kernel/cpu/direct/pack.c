@@ -30,32 +30,44 @@ static void clear_padding(const iso_panels_t *panels)
     }
 }
 
-iso_status_t iso_panels_create(const iso_panels_spec_t *spec,
-                               iso_panels_t **panels_out)
+iso_status_t iso_panels_create_from(const iso_panels_spec_t *spec, float *data,
+                                    bool is_finite, iso_panels_t **panels_out)
 {
-    iso_panels_t *panels = iso_alloc_zeroed(1, sizeof *panels);
+    iso_panels_t *panels = iso_alloc(sizeof *panels);
 
-    *panels_out = NULL;
+    *panels_out = panels;
     if (panels == NULL) {
         return ISO_NOMEM;
     }
-    panels->spec = *spec;
-    panels->is_finite = true;
-    panels->data =
-        iso_alloc((size_t)iso_panels_count(spec) * sizeof *panels->data);
-    if (panels->data == NULL) {
-        iso_free(panels);
+    *panels = (iso_panels_t){.spec = *spec,
+                             .is_finite = is_finite,
+                             .is_borrowed = true,
+                             .data = data};
+    return ISO_OK;
+}
+
+iso_status_t iso_panels_create(const iso_panels_spec_t *spec,
+                               iso_panels_t **panels_out)
+{
+    float *data = iso_alloc((size_t)iso_panels_count(spec) * sizeof *data);
+
+    *panels_out = NULL;
+    if (data == NULL ||
+        iso_panels_create_from(spec, data, true, panels_out) != ISO_OK) {
+        iso_free(data);
         return ISO_NOMEM;
     }
-    clear_padding(panels);
-    *panels_out = panels;
+    (*panels_out)->is_borrowed = false;
+    clear_padding(*panels_out);
     return ISO_OK;
 }
 
 void iso_panels_destroy(iso_panels_t **panels)
 {
     if (*panels != NULL) {
-        iso_free((*panels)->data);
+        if (!(*panels)->is_borrowed) {
+            iso_free((*panels)->data);
+        }
         iso_free(*panels);
         *panels = NULL;
     }

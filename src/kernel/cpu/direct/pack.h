@@ -11,12 +11,17 @@
 struct iso_panels {
     iso_panels_spec_t spec;
     bool is_finite; /* no infinity and no NaN in what was packed */
-    float *data;    /* (iso_panels_count), aligned to 64, owned */
+    bool is_borrowed;
+    float *data; /* (iso_panels_count), aligned to 64 */
 };
 
 /* Reserve panels, whose padding is +0. Errors: ISO_NOMEM. */
 iso_status_t iso_panels_create(const iso_panels_spec_t *spec,
                                iso_panels_t **panels_out);
+
+/* Panels that were packed before: data is borrowed. Errors: ISO_NOMEM. */
+iso_status_t iso_panels_create_from(const iso_panels_spec_t *spec, float *data,
+                                    bool is_finite, iso_panels_t **panels_out);
 void iso_panels_destroy(iso_panels_t **panels);
 
 /* Parts begin at a multiple of this many rows of the weight's first dim. */
