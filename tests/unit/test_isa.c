@@ -147,6 +147,54 @@ static void test_pack_is_right(void)
     }
 }
 
+/* As pack, and an element that is not finite is seen wherever it is. */
+static void check_pack_weights(const iso_isa_t *isa, int64_t width, int64_t k,
+                               int64_t lanes, int64_t lane_step, int64_t k_step)
+{
+    static const float odd[] = {INFINITY, -INFINITY, NAN};
+    float *place = &space->source[random_in(0, lanes - 1) * lane_step +
+                                  random_in(0, k - 1) * k_step];
+    const float kept = *place;
+
+    for (int i = -1; i < 3; i++) {
+        *place = i < 0 ? kept : odd[i];
+        fill_panels();
+        iso__isa_portable()->pack(space->source, lane_step, k_step, lanes, k,
+                                  width, space->want);
+        const bool is_finite = isa->pack_weights(
+            space->source, lane_step, k_step, lanes, k, width, space->got);
+
+        CU_ASSERT_EQUAL(is_finite, i < 0);
+        CU_ASSERT_TRUE(panels_agree());
+        CU_ASSERT_TRUE(rest_is_kept(width * k));
+    }
+    *place = kept;
+}
+
+static void test_pack_weights(void)
+{
+    const iso_isa_t *isas[3] = {iso__isa_portable()};
+    const int count = 1 + tables(&isas[1]);
+
+    for (int i = 0; i < 200; i++) {
+        const int64_t width = i % 2 == 0 ? 16 : 32;
+        const int64_t k = random_in(1, 256);
+        const int64_t lanes = random_in(1, width);
+        const bool is_rows = i % 3 == 0;
+        const int64_t step =
+            is_rows ? random_in(lanes, 250) : random_in(k, 500);
+
+        for (int t = 0; t < count; t++) {
+            check_pack_weights(isas[t], width, k, lanes, is_rows ? 1 : step,
+                               is_rows ? step : 1);
+        }
+    }
+    for (int t = 0; t < count; t++) {
+        CU_ASSERT_TRUE(
+            isas[t]->pack_weights(space->source, 9, 1, 9, 0, 32, space->got));
+    }
+}
+
 static iso_geometry_t random_geometry(void)
 {
     iso_geometry_t g = {.plane = 1};
@@ -344,6 +392,7 @@ int main(void)
     CU_TestInfo tests[] = {
         {"pack is right", test_pack_is_right},
         {"pack", test_pack},
+        {"pack weights", test_pack_weights},
         {"pack a window", test_pack_window},
         {"micro-kernels", test_micro_kernels},
         {"finish and fold", test_finish_and_fold},

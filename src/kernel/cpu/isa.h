@@ -64,6 +64,14 @@ typedef struct iso_isa {
     void (*pack)(const float *from, int64_t lane_step, int64_t k_step,
                  int64_t count, int64_t k, int64_t width, float *panel);
 
+    /*
+     * The same for what is not read again soon: the panel is written past the
+     * caches. k_step is 1 when lane_step is not; width is a multiple of 16,
+     * panel aligned to 64 bytes. Returns whether all elements are finite.
+     */
+    bool (*pack_weights)(const float *from, int64_t lane_step, int64_t k_step,
+                         int64_t count, int64_t k, int64_t width, float *panel);
+
     /* Pack a range of products of a convolution; see window.h. */
     void (*pack_window)(const iso_window_panel_t *window, const float *from,
                         int64_t channels, float *panel);

@@ -38,13 +38,12 @@ static void pack_rows(const float *from, int64_t k_step, int64_t count,
     }
 }
 
-/* One square where k is contiguous; `step` is the width of the panel. */
-static void pack_square(const float *from, int64_t lane_step, int64_t count,
-                        int64_t k, int64_t step, vec_mask_t out_mask,
-                        float *panel)
+/* One square where k is contiguous, transposed: rows[i] is product i of the
+ * lanes. */
+static inline void load_square(const float *from, int64_t lane_step,
+                               int64_t count, int64_t k, vec_t rows[VEC_LANES])
 {
     const vec_mask_t in_mask = vec_mask(first_lanes(k));
-    vec_t rows[VEC_LANES];
 
     for (int i = 0; i < VEC_LANES; i++) {
         const float *row = from + i * lane_step;
@@ -58,6 +57,16 @@ static void pack_square(const float *from, int64_t lane_step, int64_t count,
         }
     }
     vec_transpose(rows);
+}
+
+/* `step` is the width of the panel. */
+static void pack_square(const float *from, int64_t lane_step, int64_t count,
+                        int64_t k, int64_t step, vec_mask_t out_mask,
+                        float *panel)
+{
+    vec_t rows[VEC_LANES];
+
+    load_square(from, lane_step, count, k, rows);
     for (int i = 0; i < VEC_LANES && i < k; i++) {
         vec_store_masked(panel + i * step, out_mask, rows[i]);
     }
@@ -96,6 +105,71 @@ static void pack(const float *from, int64_t lane_step, int64_t k_step,
             *panel++ = lane < count ? from[lane * lane_step + i * k_step] : 0;
         }
     }
+}
+
+/* Infinities and NaNs times zero are NaNs, and nothing else is. */
+static inline vec_nan_t find_infinite(vec_nan_t found, vec_t a)
+{
+    const vec_t b = vec_mul(a, vec_zero());
+
+    return vec_find_nan(found, b, b);
+}
+
+/* A panel's width is whole vectors, its rows begin at a multiple of them. */
+static vec_nan_t stream_rows(const float *from, int64_t k_step, int64_t count,
+                             int64_t k, int64_t width, float *panel)
+{
+    vec_nan_t found = vec_no_nan();
+
+    for (int64_t i = 0; i < k; i++) {
+        for (int64_t lane = 0; lane < width; lane += VEC_LANES) {
+            const float *row = from + i * k_step + lane;
+            const int64_t in = count - lane < 0 ? 0 : count - lane;
+            const vec_t a =
+                in >= VEC_LANES
+                    ? vec_load(row)
+                    : vec_load_masked(vec_zero(), vec_mask(first_lanes(in)),
+                                      row);
+
+            found = find_infinite(found, a);
+            vec_stream(panel + i * width + lane, a);
+        }
+    }
+    return found;
+}
+
+static vec_nan_t stream_columns(const float *from, int64_t lane_step,
+                                int64_t count, int64_t k, int64_t width,
+                                float *panel)
+{
+    vec_nan_t found = vec_no_nan();
+
+    for (int64_t lane = 0; lane < width; lane += VEC_LANES) {
+        for (int64_t i = 0; i < k; i += VEC_LANES) {
+            float *to = panel + i * width + lane;
+            vec_t rows[VEC_LANES];
+
+            load_square(from + lane * lane_step + i, lane_step, count - lane,
+                        k - i, rows);
+            for (int r = 0; r < VEC_LANES && i + r < k; r++) {
+                found = find_infinite(found, rows[r]);
+                vec_stream(to + r * width, rows[r]);
+            }
+        }
+    }
+    return found;
+}
+
+static bool pack_weights(const float *from, int64_t lane_step, int64_t k_step,
+                         int64_t count, int64_t k, int64_t width, float *panel)
+{
+    const vec_nan_t found =
+        lane_step == 1
+            ? stream_rows(from, k_step, count, k, width, panel)
+            : stream_columns(from, lane_step, count, k, width, panel);
+
+    vec_stream_end();
+    return !vec_found_nan(found);
 }
 
 /* Add the lanes of one run to a vector. */
@@ -328,6 +402,7 @@ const iso_isa_t *PANEL_TABLE(void)
     static const iso_isa_t table = {
         .lanes = VEC_LANES,
         .pack = pack,
+        .pack_weights = pack_weights,
         .pack_window = pack_window,
         .fold = fold,
         .finish = finish_tile,

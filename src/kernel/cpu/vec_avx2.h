@@ -31,6 +31,16 @@ static inline void vec_store(float *to, vec_t a)
     _mm256_storeu_ps(to, a);
 }
 
+/* A vector is half a line. */
+static inline void vec_stream(float *to, vec_t a)
+{
+    vec_store(to, a);
+}
+
+static inline void vec_stream_end(void)
+{
+}
+
 static inline vec_mask_t vec_mask(uint32_t bits)
 {
     const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);

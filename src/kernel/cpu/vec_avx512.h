@@ -32,6 +32,16 @@ static inline void vec_store(float *to, vec_t a)
     _mm512_storeu_ps(to, a);
 }
 
+static inline void vec_stream(float *to, vec_t a)
+{
+    _mm512_stream_ps(to, a);
+}
+
+static inline void vec_stream_end(void)
+{
+    _mm_sfence();
+}
+
 static inline vec_mask_t vec_mask(uint32_t bits)
 {
     return (vec_mask_t)bits;

@@ -49,6 +49,17 @@ static inline void vec_store(float *to, vec_t a)
     }
 }
 
+/* Past the caches, where lines of them can be written whole; to is aligned to
+ * a vector. Other threads see it after vec_stream_end. */
+static inline void vec_stream(float *to, vec_t a)
+{
+    vec_store(to, a);
+}
+
+static inline void vec_stream_end(void)
+{
+}
+
 static inline vec_mask_t vec_mask(uint32_t bits)
 {
     return bits;

@@ -4,6 +4,7 @@
 #include "kernel/cpu/cpu_impl.h"
 #include "kernel/format.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MATMUL_ROWS = 8 /* of k: a part is more than a line of the cache */ };
@@ -78,13 +79,27 @@ int64_t iso_panels_part(const iso_panels_spec_t *spec)
     return spec->kind == ISO_PANELS_MATMUL ? MATMUL_ROWS : lanes_of_panel(spec);
 }
 
+/* Some lanes of a panel that has lanes of another part, too. */
+static bool fill_some(const float *data, int64_t count, int64_t length,
+                      int64_t width, float *panel)
+{
+    bool is_finite = true;
+
+    for (int64_t i = 0; i < count * length; i++) {
+        panel[i % length * width + i / length] = data[i];
+        is_finite = is_finite && isfinite(data[i]);
+    }
+    return is_finite;
+}
+
 /* Rows are lanes: (groups, lanes, length). */
-static void fill_lanes(const iso_cpu_t *cpu, iso_panels_t *panels,
+static bool fill_lanes(const iso_cpu_t *cpu, const iso_panels_t *panels,
                        int64_t first, int64_t count, const float *data)
 {
     const iso_panels_spec_t *spec = &panels->spec;
     const int64_t width = lanes_of_panel(spec);
     const int64_t group_panels = (spec->lanes + width - 1) / width;
+    bool is_finite = true;
 
     while (count > 0) {
         const int64_t group = first / spec->lanes;
@@ -93,74 +108,51 @@ static void fill_lanes(const iso_cpu_t *cpu, iso_panels_t *panels,
         int64_t n = width - lane % width;
         float *panel = panels->data + (group * group_panels + lane / width) *
                                           spec->length * width;
+        bool is_some;
 
         n = n < left ? n : left;
         n = n < count ? n : count;
-        if (lane % width == 0 && (n == width || n == left)) {
-            cpu->isa->pack(data, spec->length, 1, n, spec->length, width,
-                           panel);
-        } else { /* the panel is the next part's, too */
-            for (int64_t i = 0; i < n * spec->length; i++) {
-                panel[i % spec->length * width + lane % width +
-                      i / spec->length] = data[i];
-            }
-        }
+        is_some = lane % width != 0 || (n != width && n != left);
+        is_finite =
+            (is_some
+                 ? fill_some(data, n, spec->length, width, panel + lane % width)
+                 : cpu->isa->pack_weights(data, spec->length, 1, n,
+                                          spec->length, width, panel)) &&
+            is_finite;
         data += n * spec->length;
         first += n;
         count -= n;
     }
+    return is_finite;
 }
 
 /* Rows are products: (length, lanes). */
-static void fill_products(const iso_cpu_t *cpu, iso_panels_t *panels,
+static bool fill_products(const iso_cpu_t *cpu, const iso_panels_t *panels,
                           int64_t first, int64_t count, const float *data)
 {
     const iso_panels_spec_t *spec = &panels->spec;
+    bool is_finite = true;
 
     for (int64_t lane = 0; lane < spec->lanes; lane += ISO_PANEL_LANES) {
         const int64_t left = spec->lanes - lane;
 
-        cpu->isa->pack(data + lane, 1, spec->lanes,
-                       left < ISO_PANEL_LANES ? left : ISO_PANEL_LANES, count,
-                       ISO_PANEL_LANES,
-                       panels->data + lane * spec->length +
-                           first * ISO_PANEL_LANES);
+        is_finite =
+            cpu->isa->pack_weights(
+                data + lane, 1, spec->lanes,
+                left < ISO_PANEL_LANES ? left : ISO_PANEL_LANES, count,
+                ISO_PANEL_LANES,
+                panels->data + lane * spec->length + first * ISO_PANEL_LANES) &&
+            is_finite;
     }
-}
-
-/* x - x is NaN for an infinity and a NaN alone: sums of it in lanes. */
-static bool are_finite(const float *data, int64_t n)
-{
-    float sums[ISO_BLOCK_CHANNELS] = {0};
-    float sum = 0;
-    int64_t i = 0;
-
-    for (; i + ISO_BLOCK_CHANNELS <= n; i += ISO_BLOCK_CHANNELS) {
-        for (int lane = 0; lane < ISO_BLOCK_CHANNELS; lane++) {
-            sums[lane] += data[i + lane] - data[i + lane];
-        }
-    }
-    for (; i < n; i++) {
-        sums[0] += data[i] - data[i];
-    }
-    for (int lane = 0; lane < ISO_BLOCK_CHANNELS; lane++) {
-        sum += sums[lane];
-    }
-    return sum == 0;
+    return is_finite;
 }
 
 void iso_panels_fill(const iso_cpu_t *cpu, iso_panels_t *panels, int64_t first,
                      int64_t count, const float *data)
 {
-    const iso_panels_spec_t *spec = &panels->spec;
-    const bool is_matmul = spec->kind == ISO_PANELS_MATMUL;
+    const bool is_finite = panels->spec.kind == ISO_PANELS_MATMUL
+                               ? fill_products(cpu, panels, first, count, data)
+                               : fill_lanes(cpu, panels, first, count, data);
 
-    if (is_matmul) {
-        fill_products(cpu, panels, first, count, data);
-    } else {
-        fill_lanes(cpu, panels, first, count, data);
-    }
-    panels->is_finite =
-        panels->is_finite &&
-        are_finite(data, count * (is_matmul ? spec->lanes : spec->length));
+    panels->is_finite = panels->is_finite && is_finite;
 }
