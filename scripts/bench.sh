@@ -272,28 +272,35 @@ bench_pipeline() {
         samples/s 0.95 "slowest stage alone"
 }
 
-# Loading from a file that the system has cached, beside reading it.
+# Loading from a file that the system has cached, and from weights that a run
+# before kept packed, beside reading the file.
 bench_load() {
     local i ranks bytes
     model $load_net
     samples $load_net 1
     bytes=$(stat -c %s $load_net.h5)
-    : >dd.txt
-    : >load1.txt
-    : >load4.txt
+    for ranks in 1 4; do
+        run $ranks $load_net --micro-batch 1 --packed packed
+    done
+    rm -f dd.txt load*.txt
     for ((i = 0; i < repeats; i++)); do
         LC_ALL=C dd if=$load_net.h5 of=/dev/null bs=1M 2>&1 |
             sed -n 's/.*copied, \([0-9.e+-]*\) s.*/\1/p' >>dd.txt
         for ranks in 1 4; do
             run $ranks $load_net --micro-batch 1
             field load_s report.json | sort -g | tail -n 1 >>load$ranks.txt
+            run $ranks $load_net --micro-batch 1 --packed packed
+            field load_s report.json | sort -g | tail -n 1 >>load-packed$ranks.txt
         done
     done
+    gb_per_s() {
+        median | awk -v b="$bytes" '{print b / $1 * 1e-9}'
+    }
     for ranks in 1 4; do
-        row "load, $ranks ranks" \
-            "$(median <load$ranks.txt | awk -v b="$bytes" '{print b / $1 * 1e-9}')" \
-            "$(median <dd.txt | awk -v b="$bytes" '{print b / $1 * 1e-9}')" \
-            GB/s 0.7 "dd"
+        row "load, $ranks ranks" "$(gb_per_s <load$ranks.txt)" \
+            "$(gb_per_s <dd.txt)" GB/s 0.7 "dd"
+        row "load again, packed, $ranks ranks" "$(gb_per_s <load-packed$ranks.txt)" \
+            "$(gb_per_s <dd.txt)" GB/s 0.7 "dd"
     done
 }
 
