@@ -14,7 +14,7 @@
 /* Large blocks are of whole pages of this size, if the system gives them: a
  * page fault for each 4 KiB costs more than reading the elements from a file.
  */
-enum { HUGE_BYTES = 2 * 1024 * 1024, LEAST_HUGE_BYTES = 4 * HUGE_BYTES };
+enum { HUGE_BYTES = 2 * 1024 * 1024 };
 
 /* In front of each block; a whole alignment, so that the block keeps it. */
 typedef struct mem_head {
@@ -87,9 +87,8 @@ void *iso_alloc(size_t bytes)
         size_t blocks = (bytes + ISO_MEM_ALIGNMENT - 1) / ISO_MEM_ALIGNMENT;
         size_t whole = sizeof *head + blocks * ISO_MEM_ALIGNMENT;
 
-        head = whole < LEAST_HUGE_BYTES
-                   ? aligned_alloc(ISO_MEM_ALIGNMENT, whole)
-                   : alloc_pages(whole);
+        head = whole < HUGE_BYTES ? aligned_alloc(ISO_MEM_ALIGNMENT, whole)
+                                  : alloc_pages(whole);
     }
     if (head == NULL) {
         (void)iso_fail(ISO_NOMEM, "out of memory: cannot allocate %zu bytes",

@@ -31,8 +31,9 @@ static void clear_padding(const iso_panels_t *panels)
     }
 }
 
-iso_status_t iso_panels_create_from(const iso_panels_spec_t *spec, float *data,
-                                    bool is_finite, iso_panels_t **panels_out)
+iso_status_t iso_panels_create_from(const iso_panels_spec_t *spec,
+                                    const float *data, bool is_finite,
+                                    iso_panels_t **panels_out)
 {
     iso_panels_t *panels = iso_alloc(sizeof *panels);
 
@@ -43,7 +44,7 @@ iso_status_t iso_panels_create_from(const iso_panels_spec_t *spec, float *data,
     *panels = (iso_panels_t){.spec = *spec,
                              .is_finite = is_finite,
                              .is_borrowed = true,
-                             .data = data};
+                             .data = (float *)data};
     return ISO_OK;
 }
 

@@ -19,9 +19,11 @@ struct iso_panels {
 iso_status_t iso_panels_create(const iso_panels_spec_t *spec,
                                iso_panels_t **panels_out);
 
-/* Panels that were packed before: data is borrowed. Errors: ISO_NOMEM. */
-iso_status_t iso_panels_create_from(const iso_panels_spec_t *spec, float *data,
-                                    bool is_finite, iso_panels_t **panels_out);
+/* Panels that were packed before: data is borrowed, and only read. Errors:
+ * ISO_NOMEM. */
+iso_status_t iso_panels_create_from(const iso_panels_spec_t *spec,
+                                    const float *data, bool is_finite,
+                                    iso_panels_t **panels_out);
 void iso_panels_destroy(iso_panels_t **panels);
 
 /* Parts begin at a multiple of this many rows of the weight's first dim. */
