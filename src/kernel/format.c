@@ -179,15 +179,20 @@ static bool is_direct(role_t role)
     return role == ROLE_CONV || role == ROLE_DEPTHWISE || role == ROLE_PRODUCT;
 }
 
+static bool is_convolution(const iso_node_t *node)
+{
+    return node->op == ISO_OP_CONV || node->op == ISO_OP_CONV_TRANSPOSE;
+}
+
 static role_t role_of(const iso_graph_t *graph, iso_node_id_t id)
 {
     const iso_node_t *node = iso_graph_node(graph, id);
     iso_panels_spec_t spec;
 
     if (iso_panels_of(graph, id, &spec)) {
-        return spec.kind == ISO_PANELS_CONV        ? ROLE_CONV
-               : spec.kind == ISO_PANELS_DEPTHWISE ? ROLE_DEPTHWISE
-                                                   : ROLE_PRODUCT;
+        return spec.kind == ISO_PANELS_DEPTHWISE ? ROLE_DEPTHWISE
+               : is_convolution(node)            ? ROLE_CONV
+                                                 : ROLE_PRODUCT;
     }
     return is_global_mean(graph, node) ? ROLE_MEAN
            : can_follow(graph, node)   ? ROLE_FOLLOWER
@@ -439,8 +444,8 @@ static bool reads_either(const iso_graph_t *graph, iso_node_id_t id)
 {
     const iso_node_t *node = iso_graph_node(graph, id);
 
-    return node->op == ISO_OP_CONV ? iso_panels_of(graph, id, NULL)
-                                   : is_global_mean(graph, node);
+    return is_convolution(node) ? iso_panels_of(graph, id, NULL)
+                                : is_global_mean(graph, node);
 }
 
 iso_format_t iso_formats_read(const iso_graph_t *graph,
@@ -453,7 +458,7 @@ iso_format_t iso_formats_read(const iso_graph_t *graph,
     if (operand == ISO_NO_NODE) {
         return ISO_FORMAT_PLAIN;
     }
-    if (reader->op == ISO_OP_CONV || reader->op == ISO_OP_REDUCE_MEAN) {
+    if (is_convolution(reader) || reader->op == ISO_OP_REDUCE_MEAN) {
         return input == 0 && formats->made[operand] == ISO_FORMAT_BLOCKED &&
                        reads_either(graph, node)
                    ? ISO_FORMAT_BLOCKED

@@ -10,11 +10,12 @@
 enum {
     MOST_TAPS = 256,
     LEAST_LANES = 8,   /* fewer leave most of a panel empty */
+    LEAST_OF_GROUP = 1,
     TILE_COLUMNS = 14, /* of the output, computed at once */
 };
 
 /* Bytes of panels of as many weights, padding included, fit in 63 bits. */
-static const int64_t most_weights = INT64_C(1) << 56;
+static const int64_t most_weights = INT64_C(1) << 55;
 
 /* ---- Which nodes ---- */
 
@@ -76,48 +77,77 @@ static bool strip_fits(const iso_window_t *window, int64_t channels)
     return fits && times(columns, ISO_STRIP_MOST, &elements);
 }
 
-/* Kind, groups and lanes by the channels in a group, (in, out). */
-static bool spec_of_groups(int64_t groups, int64_t in, int64_t out,
-                           iso_panels_spec_t *spec)
+/* What a transposed convolution reads for the outputs of one remainder by its
+ * strides: a window of stride 1, of every so many taps. */
+static iso_window_t window_of_remainder(const iso_window_t *window)
 {
-    if (groups > 1 && in == 1 && out == 1) {
-        *spec = (iso_panels_spec_t){
-            .kind = ISO_PANELS_DEPTHWISE, .groups = 1, .lanes = groups};
-        return true;
+    iso_window_t part = *window;
+
+    for (int i = 0; i < window->n_spatial; i++) {
+        int64_t apart = 1;
+
+        while (apart * window->dilations[i] % window->strides[i] != 0) {
+            apart++;
+        }
+        part.kernel[i] = (window->kernel[i] - 1) / apart + 1;
+        part.dilations[i] = apart * window->dilations[i] / window->strides[i];
+        part.strides[i] = 1;
     }
-    *spec = (iso_panels_spec_t){
-        .kind = ISO_PANELS_CONV, .groups = groups, .lanes = out};
-    return groups == 1
-               ? out >= LEAST_LANES
-               : in % ISO_BLOCK_CHANNELS == 0 && out % ISO_BLOCK_CHANNELS == 0;
+    return part;
+}
+
+static bool are_all_taps_few(const int64_t *kernel, int n, int64_t *taps_out)
+{
+    *taps_out = 1;
+    for (int i = 0; i < n; i++) {
+        if (!times(kernel[i], MOST_TAPS, taps_out)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool spec_of_conv(const iso_graph_t *graph, const iso_node_t *node,
                          iso_panels_spec_t *spec)
 {
     const iso_shape_t *weights = &iso_graph_node(graph, node->inputs[1])->shape;
-    const int64_t channels = weights->dim[1].size;
+    const bool is_transposed = node->op == ISO_OP_CONV_TRANSPOSE;
+    const int n_spatial = weights->rank - 2;
     int64_t kernel[ISO_MAX_SPATIAL] = {0};
-    int64_t taps = 1;
+    int64_t taps;
     iso_conv_param_t param;
 
-    for (int i = 0; i < weights->rank - 2; i++) {
+    for (int i = 0; i < n_spatial; i++) {
         kernel[i] = weights->dim[2 + i].size;
-        if (!times(kernel[i], MOST_TAPS, &taps)) {
-            return false;
-        }
     }
 
     const iso_status_t status =
-        iso_conv_param_of(node, weights->rank - 2, kernel, &param);
+        iso_conv_param_of(node, n_spatial, kernel, &param);
 
     ISO_ASSERT(status == ISO_OK);
-    if (!spec_of_groups(param.groups, channels,
-                        weights->dim[0].size / param.groups, spec)) {
+    if (!are_all_taps_few(kernel, n_spatial, &taps)) {
         return false;
     }
-    spec->length = channels * taps;
-    return strip_fits(&param.window, channels);
+
+    const int64_t of_group = weights->dim[0].size / param.groups;
+    const int64_t in = is_transposed ? of_group : weights->dim[1].size;
+    const int64_t out = is_transposed ? weights->dim[1].size : of_group;
+
+    *spec = (iso_panels_spec_t){.kind = ISO_PANELS_CONV,
+                                .groups = param.groups,
+                                .lanes = out,
+                                .length = in * taps};
+    if (is_transposed) {
+        spec->kind = ISO_PANELS_CONV_TRANSPOSED;
+        spec->taps = taps;
+        param.window = window_of_remainder(&param.window);
+    } else if (param.groups > 1 && in == 1 && out == 1) {
+        spec->kind = ISO_PANELS_DEPTHWISE;
+        spec->groups = 1;
+        spec->lanes = param.groups;
+    }
+    return spec->lanes >= (param.groups == 1 ? LEAST_LANES : LEAST_OF_GROUP) &&
+           strip_fits(&param.window, in);
 }
 
 static bool spec_of_matrix(const iso_graph_t *graph, const iso_node_t *node,
@@ -170,6 +200,7 @@ static bool spec_of(const iso_graph_t *graph, const iso_node_t *node,
 {
     switch (node->op) {
     case ISO_OP_CONV:
+    case ISO_OP_CONV_TRANSPOSE:
         return has_known_weights(graph, node) &&
                spec_of_conv(graph, node, spec);
     case ISO_OP_MATMUL:
@@ -198,7 +229,7 @@ bool iso_panels_of(const iso_graph_t *graph, iso_node_id_t node,
 bool iso_panels_equal(const iso_panels_spec_t *a, const iso_panels_spec_t *b)
 {
     return a->kind == b->kind && a->groups == b->groups &&
-           a->lanes == b->lanes && a->length == b->length;
+           a->lanes == b->lanes && a->length == b->length && a->taps == b->taps;
 }
 
 int64_t iso_panels_count(const iso_panels_spec_t *spec)

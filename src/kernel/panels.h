@@ -6,6 +6,7 @@
  * conv       (groups, ceil(lanes / 32), length, 32): for each group, panels
  *            of 32 output channels, in each the products of the reduction in
  *            their order. Channels behind the last one are +0.
+ * transposed as conv, from weights whose input channels come first.
  * depthwise  (ceil(lanes / 16), length, 16): blocks of 16 channels, all taps.
  * matmul     as conv with one group: 32 columns and k.
  */
@@ -25,6 +26,7 @@ enum {
 
 typedef enum iso_panels_kind {
     ISO_PANELS_CONV,              /* from (groups lanes, length...) */
+    ISO_PANELS_CONV_TRANSPOSED,   /* from (groups length / taps, lanes, taps) */
     ISO_PANELS_DEPTHWISE,         /* from (lanes, 1, length...) */
     ISO_PANELS_MATMUL,            /* from (length, lanes) */
     ISO_PANELS_MATMUL_TRANSPOSED, /* from (lanes, length) */
@@ -32,9 +34,10 @@ typedef enum iso_panels_kind {
 
 typedef struct iso_panels_spec {
     iso_panels_kind_t kind;
-    int64_t groups; /* 1 but for conv */
+    int64_t groups; /* 1 but for conv and transposed */
     int64_t lanes;  /* output channels of a group, columns */
     int64_t length; /* products of one sum */
+    int64_t taps;   /* of them of one channel; 0 but for transposed */
 } iso_panels_spec_t;
 
 /*

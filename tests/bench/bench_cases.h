@@ -5,9 +5,11 @@
 #ifndef ISO_BENCH_CASES_H
 #define ISO_BENCH_CASES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Padded on all sides so that stride 1 keeps the size. */
+/* Padded on all sides so that stride 1 keeps the size; transposed, so that
+ * the output is stride times as large, or a little more. */
 typedef struct bench_conv {
     int64_t images;
     int64_t in;
@@ -17,6 +19,7 @@ typedef struct bench_conv {
     int64_t stride;
     int64_t dilation;
     int64_t groups;
+    bool is_transposed; /* weights (in, out / groups, kernel) */
 } bench_conv_t;
 
 /* Constant weights (k, n) times values (m, k). */
@@ -26,7 +29,7 @@ typedef struct bench_product {
     int64_t k;
 } bench_product_t;
 
-/* Convolutions: "resnet50", "mobile" or "tiny". Products: "all" or "tiny".
+/* Convolutions: "resnet50", "mobile", "grouped", "transposed" or "tiny". Products: "all" or "tiny".
  * NULL for another name. */
 const bench_conv_t *bench_conv_list(const char *name, int *count_out);
 const bench_product_t *bench_product_list(const char *name, int *count_out);

@@ -2,7 +2,8 @@
  * Convolutions by the direct kernels beside oneDNN in its best layout, one
  * thread each, in turns, and compared in value. Not a test.
  *
- *     bench_conv [--list resnet50|mobile|tiny] [--repeats N] [--rows F.tsv]
+ *     bench_conv [--list resnet50|mobile|grouped|transposed|tiny]
+ *                 [--repeats N] [--rows F.tsv]
  */
 #include "base/mem.h"
 #include "base/text.h"
@@ -41,15 +42,22 @@ static const char *name_of(const char *list, const bench_conv_t *conv,
                            char name[64])
 {
     char dilation[8] = "";
+    char groups[16] = "";
 
     if (conv->dilation > 1) {
         (void)snprintf(dilation, sizeof dilation, " d%d", (int)conv->dilation);
     }
+    if (conv->groups > 1 && conv->groups == conv->in &&
+        conv->groups == conv->out) {
+        (void)snprintf(groups, sizeof groups, "depthwise ");
+    } else if (conv->groups > 1) {
+        (void)snprintf(groups, sizeof groups, "g%d ", (int)conv->groups);
+    }
     (void)snprintf(name, 64, "%s %s%dx%d s%d%s %d>%d @%d",
-                   strcmp(list, "resnet50") == 0 ? "conv" : list,
-                   conv->groups > 1 ? "depthwise " : "", (int)conv->kernel[0],
-                   (int)conv->kernel[1], (int)conv->stride, dilation,
-                   (int)conv->in, (int)conv->out, (int)conv->size);
+                   strcmp(list, "resnet50") == 0 ? "conv" : list, groups,
+                   (int)conv->kernel[0], (int)conv->kernel[1],
+                   (int)conv->stride, dilation, (int)conv->in, (int)conv->out,
+                   (int)conv->size);
     return name;
 }
 

@@ -63,8 +63,10 @@ static void conv_graph(bench_direct_t *job, const bench_conv_t *conv)
 {
     const iso_shape_t x = iso_shape_of(
         4, (const int64_t[]){conv->images, conv->in, conv->size, conv->size});
+    const int64_t first = conv->is_transposed ? conv->in : conv->out;
+    const int64_t second = conv->is_transposed ? conv->out : conv->in;
     const iso_shape_t w =
-        iso_shape_of(4, (const int64_t[]){conv->out, conv->in / conv->groups,
+        iso_shape_of(4, (const int64_t[]){first, second / conv->groups,
                                           conv->kernel[0], conv->kernel[1]});
     const int64_t pads[] = {bench_conv_pad(conv, 0), bench_conv_pad(conv, 1),
                             bench_conv_pad(conv, 0), bench_conv_pad(conv, 1)};
@@ -86,7 +88,9 @@ static void conv_graph(bench_direct_t *job, const bench_conv_t *conv)
         inputs[0] =
             add_neighbour(job->graph, "before", inputs[0], conv->in, conv->in);
     }
-    job->id = add(job->graph, ISO_OP_CONV, 2, inputs, 4, attrs);
+    job->id = add(job->graph,
+                  conv->is_transposed ? ISO_OP_CONV_TRANSPOSE : ISO_OP_CONV, 2,
+                  inputs, 4, attrs);
     after = add_neighbour(job->graph, "after", job->id, conv->out,
                           ISO_BLOCK_CHANNELS);
     bench_need(iso_graph_add_output(job->graph, "y", after));

@@ -152,6 +152,45 @@ static void make_job(bench_dnnl_t *job, const_dnnl_op_desc_t op,
     need(dnnl_primitive_desc_destroy(desc), "a primitive");
 }
 
+/* What the two kinds of convolution have in common. */
+typedef struct window {
+    dnnl_dims_t strides;
+    dnnl_dims_t dilates;
+    dnnl_dims_t pads;
+} window_t;
+
+static dnnl_format_tag_t weights_tag(const bench_conv_t *conv)
+{
+    if (conv->is_transposed) {
+        return conv->groups > 1 ? dnnl_giohw : dnnl_iohw;
+    }
+    return conv->groups > 1 ? dnnl_goihw : dnnl_oihw;
+}
+
+static void make_conv(bench_dnnl_t *job, bool is_transposed,
+                      const window_t *window, const plain_descs_t *plain,
+                      const plain_descs_t *any, const float *x, const float *w)
+{
+    dnnl_convolution_desc_t conv;
+    dnnl_deconvolution_desc_t transposed;
+
+    if (is_transposed) {
+        need(dnnl_dilated_deconvolution_forward_desc_init(
+                 &transposed, dnnl_forward_inference, dnnl_deconvolution_direct,
+                 &any->x, &any->w, NULL, &any->y, window->strides,
+                 window->dilates, window->pads, window->pads),
+             "a transposed convolution");
+        make_job(job, &transposed, plain, x, w);
+        return;
+    }
+    need(dnnl_dilated_convolution_forward_desc_init(
+             &conv, dnnl_forward_inference, dnnl_convolution_auto, &any->x,
+             &any->w, NULL, &any->y, window->strides, window->dilates,
+             window->pads, window->pads),
+         "a convolution");
+    make_job(job, &conv, plain, x, w);
+}
+
 bench_dnnl_t *bench_dnnl_conv(const bench_conv_t *conv, const float *x,
                               const float *w)
 {
@@ -166,25 +205,21 @@ bench_dnnl_t *bench_dnnl_conv(const bench_conv_t *conv, const float *x,
     const dnnl_dims_t y_dims = {conv->images, conv->out,
                                 bench_conv_out_size(conv, 0),
                                 bench_conv_out_size(conv, 1)};
-    const dnnl_dims_t strides = {conv->stride, conv->stride};
-    const dnnl_dims_t dilates = {conv->dilation - 1, conv->dilation - 1};
-    const dnnl_dims_t pads = {bench_conv_pad(conv, 0), bench_conv_pad(conv, 1)};
+    const window_t window = {
+        .strides = {conv->stride, conv->stride},
+        .dilates = {conv->dilation - 1, conv->dilation - 1},
+        .pads = {bench_conv_pad(conv, 0), bench_conv_pad(conv, 1)}};
     const int w_rank = grouped ? 5 : 4;
     bench_dnnl_t *job = new_job(1);
     const plain_descs_t plain = {
         desc_of(4, x_dims, dnnl_nchw),
-        desc_of(w_rank, w_dims, grouped ? dnnl_goihw : dnnl_oihw),
+        desc_of(w_rank, w_dims, weights_tag(conv)),
         desc_of(4, y_dims, dnnl_nchw)};
     const plain_descs_t any = {desc_of(4, x_dims, dnnl_format_tag_any),
                                desc_of(w_rank, w_dims, dnnl_format_tag_any),
                                desc_of(4, y_dims, dnnl_format_tag_any)};
-    dnnl_convolution_desc_t op;
 
-    need(dnnl_dilated_convolution_forward_desc_init(
-             &op, dnnl_forward_inference, dnnl_convolution_auto, &any.x, &any.w,
-             NULL, &any.y, strides, dilates, pads, pads),
-         "a convolution");
-    make_job(job, &op, &plain, x, w);
+    make_conv(job, conv->is_transposed, &window, &plain, &any, x, w);
     return job;
 }
 

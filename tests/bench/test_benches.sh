@@ -77,9 +77,9 @@ else
     lines 1 "^tiny geomean +$number GF/s +oneDNN [0-9.]+ +$number +ratio +$number\$" conv.txt
 fi
 lines 1 "$machine" conv.txt
-lines 4 "^tiny .*[0-9]>[0-9]+ @[0-9]+ +$number GF/s$peer" conv.txt
+lines 6 "^tiny .*[0-9]>[0-9]+ @[0-9]+ +$number GF/s$peer" conv.txt
 tab=$'\t'
-lines 4 "^tiny [^$tab]*[0-9]$tab[0-9.e+-]+$tab[0-9.e+-]+${tab}GF/s$tab$number${tab}0.00$tab" conv.tsv
+lines 6 "^tiny [^$tab]*[0-9]$tab[0-9.e+-]+$tab[0-9.e+-]+${tab}GF/s$tab$number${tab}0.00$tab" conv.tsv
 "$BENCHES/bench_matmul" --list tiny --print-models >models.txt
 printf '1 1 1 1\n7 33 65 1\n1 40 300 2\n4 64 16 2\n' >expected.txt
 same models.txt expected.txt

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_SAMPLES = 260, MAX_NODES = 8, N_THREADS = 2 };
+enum { N_SAMPLES = 160, MAX_NODES = 8, N_THREADS = 2 };
 
 static iso_random_t randomness;
 
@@ -61,6 +61,7 @@ typedef struct sample {
     int64_t strides[3];
     int64_t dilations[3];
     int64_t pads[6];
+    int64_t output_pads[3]; /* of a transposed one */
     int64_t groups;
     int64_t trans_b;
 } sample_t;
@@ -87,6 +88,11 @@ static void make_value(run_t *run, int which, int kind)
     }
 }
 
+static bool is_conv(const sample_t *sample)
+{
+    return sample->op == ISO_OP_CONV || sample->op == ISO_OP_CONV_TRANSPOSE;
+}
+
 static int add_attrs(const sample_t *sample, iso_attr_t *attrs)
 {
     const int n_spatial = sample->x.rank - 2;
@@ -102,7 +108,7 @@ static int add_attrs(const sample_t *sample, iso_attr_t *attrs)
                                   .count = 1,
                                   .value.ints = &sample->trans_b};
     }
-    if (sample->op != ISO_OP_CONV) {
+    if (!is_conv(sample)) {
         return n;
     }
     attrs[n++] = (iso_attr_t){
@@ -113,6 +119,12 @@ static int add_attrs(const sample_t *sample, iso_attr_t *attrs)
         "pads", ISO_ATTR_INTS, 2 * n_spatial, {.ints = sample->pads}};
     attrs[n++] =
         (iso_attr_t){"groups", ISO_ATTR_INTS, 1, {.ints = &sample->groups}};
+    if (sample->op == ISO_OP_CONV_TRANSPOSE) {
+        attrs[n++] = (iso_attr_t){"output_pads",
+                                  ISO_ATTR_INTS,
+                                  n_spatial,
+                                  {.ints = sample->output_pads}};
+    }
     return n;
 }
 
@@ -134,9 +146,12 @@ static iso_status_t add_node(run_t *run, int which, iso_op_t op, int n_inputs,
 
 static iso_status_t add_leaves(const sample_t *sample, run_t *run)
 {
-    const int64_t lanes = sample->op == ISO_OP_CONV || sample->trans_b != 0
-                              ? sample->w.dim[0].size
-                              : sample->w.dim[1].size;
+    const int64_t lanes =
+        sample->op == ISO_OP_CONV_TRANSPOSE
+            ? sample->groups * sample->w.dim[1].size
+        : sample->op == ISO_OP_CONV || sample->trans_b != 0
+            ? sample->w.dim[0].size
+            : sample->w.dim[1].size;
     const iso_shape_t bias = iso_shape_of(1, &lanes);
 
     ISO_TRY(iso_graph_add_input(run->graph, "x", ISO_DTYPE_F32, &sample->x,
@@ -371,7 +386,7 @@ static int64_t run_direct(iso_cpu_t *cpu, const sample_t *sample,
 
 static int64_t run_all(const sample_t *sample, const run_t *run)
 {
-    const int n_formats = sample->op == ISO_OP_CONV ? 2 : 1;
+    const int n_formats = is_conv(sample) ? 2 : 1;
     int64_t bad = 0;
 
     for (int threads = 1; threads <= N_THREADS; threads++) {
@@ -465,6 +480,48 @@ static sample_t random_conv(void)
     return sample;
 }
 
+/* Of groups whose channels fill no blocks. */
+static sample_t random_grouped(void)
+{
+    static const int64_t in[] = {1, 2, 3, 4, 5, 8, 12, 16, 17, 24};
+    static const int64_t out[] = {1, 2, 3, 4, 5, 8, 12, 16, 20, 24, 40};
+    sample_t sample = random_conv();
+    int64_t x[5];
+    int64_t w[5];
+
+    sample.groups = random_in(2, 9);
+    for (int i = 0; i < sample.x.rank; i++) {
+        x[i] = sample.x.dim[i].size;
+        w[i] = sample.w.dim[i].size;
+    }
+    w[1] = random_of(in, 10);
+    x[1] = sample.groups * w[1];
+    w[0] = sample.groups * (random_in(0, 2) == 0 ? w[1] : random_of(out, 11));
+    sample.x = iso_shape_of(sample.x.rank, x);
+    sample.w = iso_shape_of(sample.w.rank, w);
+    return sample;
+}
+
+static sample_t random_transposed(void)
+{
+    sample_t sample = random_in(0, 2) == 0 ? random_grouped() : random_conv();
+    int64_t w[5];
+
+    sample.op = ISO_OP_CONV_TRANSPOSE;
+    for (int i = 0; i < sample.w.rank; i++) {
+        w[i] = sample.w.dim[i].size;
+    }
+    w[1] = w[0] / sample.groups;
+    w[0] = sample.x.dim[1].size;
+    for (int i = 0; i < sample.w.rank - 2; i++) {
+        sample.strides[i] = random_in(1, 4);
+        sample.dilations[i] = random_in(0, 2) == 0 ? random_in(2, 4) : 1;
+        sample.output_pads[i] = random_in(0, sample.strides[i] - 1);
+    }
+    sample.w = iso_shape_of(sample.w.rank, w);
+    return sample;
+}
+
 static sample_t random_product(void)
 {
     static const int64_t inner[] = {1, 2, 31, 255, 256, 257, 512, 600, 1280};
@@ -494,10 +551,14 @@ static void test_random(void)
     randomness.state = seed;
     for (int i = 0; i < N_SAMPLES; i++) {
         const sample_t sample = i % 4 == 0 ? random_product() : random_conv();
+        const sample_t grouped = random_grouped();
+        const sample_t transposed = random_transposed();
 
         valid += check(&sample) ? 1 : 0;
+        valid += check(&grouped) ? 1 : 0;
+        valid += check(&transposed) ? 1 : 0;
     }
-    CU_ASSERT_TRUE(valid > N_SAMPLES / 2);
+    CU_ASSERT_TRUE(valid > 2 * N_SAMPLES);
     CU_ASSERT_EQUAL(iso_mem_count().blocks, before.blocks);
 }
 

@@ -33,6 +33,9 @@ typedef struct panels_case {
 
 #define CONV(x, w, attrs) \
     "x = input f32[" x "]\nw = param f32[" w "]\ny = conv(x, w)" attrs
+#define TRANSPOSED(x, w, attrs)                     \
+    "x = input f32[" x "]\nw = param f32[" w "]\n" \
+    "y = conv_transpose(x, w)" attrs
 #define PRODUCT(x, w) \
     "x = input f32[" x "]\nw = param f32[" w "]\ny = matmul(x, w)"
 #define GEMM(x, w, attrs) \
@@ -43,7 +46,12 @@ typedef struct panels_case {
 #define IS(panels_kind, n_groups, n_lanes, n_products)          \
     true,                                                       \
     {                                                           \
-        ISO_PANELS_##panels_kind, n_groups, n_lanes, n_products \
+        ISO_PANELS_##panels_kind, n_groups, n_lanes, n_products, 0 \
+    }
+#define IS_TRANSPOSED(n_groups, n_lanes, n_products, n_taps)                 \
+    true,                                                                    \
+    {                                                                        \
+        ISO_PANELS_CONV_TRANSPOSED, n_groups, n_lanes, n_products, n_taps    \
     }
 #define IS_NOT \
     false,     \
@@ -62,14 +70,15 @@ static const panels_case_t cases[] = {
      IS(CONV, 1, 8, 45)},
     /* groups */
     {CONV("1,32,5,5", "64,16,3,3", " groups=i:2"), IS(CONV, 2, 32, 144)},
-    {CONV("1,16,5,5", "64,8,3,3", " groups=i:2"), IS_NOT},
-    {CONV("1,32,5,5", "16,16,3,3", " groups=i:2"), IS_NOT},
-    {CONV("1,34,5,5", "64,17,3,3", " groups=i:2"), IS_NOT},
-    {CONV("1,32,5,5", "66,16,3,3", " groups=i:2"), IS_NOT},
+    {CONV("1,16,5,5", "64,8,3,3", " groups=i:2"), IS(CONV, 2, 32, 72)},
+    {CONV("1,32,5,5", "16,16,3,3", " groups=i:2"), IS(CONV, 2, 8, 144)},
+    {CONV("1,34,5,5", "64,17,3,3", " groups=i:2"), IS(CONV, 2, 32, 153)},
+    {CONV("1,32,5,5", "66,16,3,3", " groups=i:2"), IS(CONV, 2, 33, 144)},
+    {CONV("1,6,5,5", "10,3,3,3", " groups=i:2"), IS(CONV, 2, 5, 27)},
     /* one channel each */
     {CONV("1,24,5,5", "24,1,3,3", " groups=i:24"), IS(DEPTHWISE, 1, 24, 9)},
     {CONV("1,2,5", "2,1,3", " groups=i:2"), IS(DEPTHWISE, 1, 2, 3)},
-    {CONV("1,16,5,5", "32,1,3,3", " groups=i:16"), IS_NOT},
+    {CONV("1,16,5,5", "32,1,3,3", " groups=i:16"), IS(CONV, 16, 2, 9)},
     {CONV("1,1,5,5", "1,1,3,3", ""), IS_NOT},
     /* taps */
     {CONV("1,2,16,16", "8,2,16,16", ""), IS(CONV, 1, 8, 512)},
@@ -108,7 +117,21 @@ static const panels_case_t cases[] = {
     {"x = input f32[1,4,5,5]\nw = param f32[8,4,1,1]\nb = param f32[8]\n"
      "a = abs(b)\ny = conv(x, w, a)",
      IS(CONV, 1, 8, 4)},
-    {"x = input f32[1,16,5,5]\nw = param f32[16,16,3,3]\n"
+    /* transposed: the strip of the taps of one remainder by the strides */
+    {TRANSPOSED("1,16,5,5", "16,24,3,3", ""), IS_TRANSPOSED(1, 24, 144, 9)},
+    {TRANSPOSED("1,5,6", "5,8,4", " strides=i:2"), IS_TRANSPOSED(1, 8, 20, 4)},
+    {TRANSPOSED("1,5,6", "5,7,4", " strides=i:2"), IS_NOT},
+    {TRANSPOSED("1,6,2,2,2", "6,5,1,2,3", " groups=i:2"),
+     IS_TRANSPOSED(2, 5, 18, 6)},
+    {TRANSPOSED("1,4,5,5", "4,1,2,2", " groups=i:4"),
+     IS_TRANSPOSED(4, 1, 4, 4)},
+    {TRANSPOSED("1,2,1,3", "2,8,1,257", ""), IS_NOT},
+    {TRANSPOSED("1,16,1,2", "16,8,1,2", " dilations=i:1,16370"),
+     IS_TRANSPOSED(1, 8, 32, 2)},
+    {TRANSPOSED("1,16,1,2", "16,8,1,2", " dilations=i:1,16371"), IS_NOT},
+    {TRANSPOSED("1,16,1,2", "16,8,1,2", " dilations=i:1,16371 strides=i:1,2"),
+     IS_TRANSPOSED(1, 8, 32, 2)},
+    {"x = input f32[1,4,5,5]\nw = input f32[4,8,1,1]\n"
      "y = conv_transpose(x, w)",
      IS_NOT},
     /* matrices */
@@ -146,7 +169,7 @@ static bool is_as_expected(const panels_case_t *one)
 {
     iso_graph_t *graph = read_graph(one->text);
     const iso_node_id_t y = iso_graph_find(graph, "y");
-    const iso_panels_spec_t before = {ISO_PANELS_MATMUL, -1, -2, -3};
+    const iso_panels_spec_t before = {ISO_PANELS_MATMUL, -1, -2, -3, -4};
     iso_panels_spec_t spec = before;
     const bool is_direct = iso_panels_of(graph, y, &spec);
     const bool is_right =
@@ -172,11 +195,13 @@ static void test_which_nodes(void)
 
 static void test_equal(void)
 {
-    const iso_panels_spec_t a = {ISO_PANELS_CONV, 2, 32, 144};
-    const iso_panels_spec_t others[] = {{ISO_PANELS_MATMUL, 2, 32, 144},
-                                        {ISO_PANELS_CONV, 1, 32, 144},
-                                        {ISO_PANELS_CONV, 2, 33, 144},
-                                        {ISO_PANELS_CONV, 2, 32, 145}};
+    const iso_panels_spec_t a = {ISO_PANELS_CONV_TRANSPOSED, 2, 32, 144, 9};
+    const iso_panels_spec_t others[] = {
+        {ISO_PANELS_CONV, 2, 32, 144, 9},
+        {ISO_PANELS_CONV_TRANSPOSED, 1, 32, 144, 9},
+        {ISO_PANELS_CONV_TRANSPOSED, 2, 33, 144, 9},
+        {ISO_PANELS_CONV_TRANSPOSED, 2, 32, 145, 9},
+        {ISO_PANELS_CONV_TRANSPOSED, 2, 32, 144, 3}};
 
     CU_ASSERT(iso_panels_equal(&a, &a));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -280,15 +305,14 @@ static void test_bytes_of_groups(void)
                                     "y2 = conv(z, w)\n"
                                     "y3 = conv(z, w) pads=i:1,1,1,1\n"
                                     "return y1\n");
-    /* 24 lanes in a group do not fill a block: read as it is */
-    const size_t plain = (size_t)48 * 32 * 9 * 4;
-    const size_t packed = (size_t)64 * 32 * 9 * 4;
+    const size_t two = (size_t)2 * 32 * 32 * 9 * 4; /* of 24 lanes */
+    const size_t one = (size_t)64 * 32 * 9 * 4;
     size_t bytes = 0;
 
     CU_ASSERT_EQUAL(
         iso_panels_param_bytes(graph, iso_graph_find(graph, "w"), &bytes),
         ISO_OK);
-    CU_ASSERT_EQUAL(bytes, plain + packed);
+    CU_ASSERT_EQUAL(bytes, two + one);
     iso_graph_destroy(&graph);
     graph = read_graph("x = input f32[1,96,4,4]\n"
                        "z = input f32[1,48,4,4]\n"

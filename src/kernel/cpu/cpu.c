@@ -137,6 +137,8 @@ static iso_status_t run_direct(const iso_cpu_t *cpu, const iso_cpu_step_t *step)
     switch (step->panels->spec.kind) {
     case ISO_PANELS_CONV:
         return iso__direct_conv(cpu, step);
+    case ISO_PANELS_CONV_TRANSPOSED:
+        return iso__direct_transposed(cpu, step);
     case ISO_PANELS_DEPTHWISE:
         ISO_ASSERT(iso__depthwise_run(cpu, step));
         return ISO_OK;

@@ -184,7 +184,8 @@ static bool reads_in_place(const iso_direct_t *direct)
 {
     const iso_geometry_t *g = &direct->geometry;
 
-    if (direct->source == ISO_SOURCE_PLAIN) {
+    if (direct->source == ISO_SOURCE_PLAIN ||
+        (direct->groups > 1 && direct->channels % ISO_BLOCK_CHANNELS != 0)) {
         return false;
     }
     if (direct->source == ISO_SOURCE_ROWS) {
@@ -240,7 +241,9 @@ static const iso_tile_shape_t *shape_of(const iso_tile_isa_t *isa,
                : &isa->many;
 }
 
-static void set_finish(const iso_direct_t *direct, iso_tile_finish_t *finish)
+/* offset: lanes of the output's block before the tile. */
+static void set_finish(const iso_direct_t *direct, int offset,
+                       iso_tile_finish_t *finish)
 {
     const bool is_plain_before =
         direct->before.activate == NULL || direct->before.is_relu;
@@ -257,18 +260,19 @@ static void set_finish(const iso_direct_t *direct, iso_tile_finish_t *finish)
     if (direct->addend == NULL && is_plain_before && direct->after.is_relu) {
         finish->is_relu = true; /* of what is one already: the same */
     }
-    finish->is_general =
-        direct->is_spread || !is_plain_before || !is_plain_after;
+    finish->is_general = direct->is_spread || offset != 0 ||
+                         !is_plain_before || !is_plain_after;
 }
 
-/* Where a pixel and a lane of the group lie in the output. */
-static int64_t out_at(const task_t *task, int64_t image, int64_t pixel,
+/* Where the first pixel of a row of the task lies in the output. */
+static int64_t out_at(const task_t *task, int64_t image, int64_t row,
                       int64_t lane)
 {
     const iso_direct_t *direct = task->tasks->direct;
     const int64_t at = image * direct->out_image +
-                       task->group * direct->out_group +
-                       pixel * direct->out_pixel;
+                       task->pixels.plane * direct->out_step[0] +
+                       row * direct->out_step[1] +
+                       task->pixels.column * direct->out_step[2];
 
     if (direct->is_spread) {
         return at + lane * direct->out_channel;
@@ -280,7 +284,7 @@ static int64_t out_at(const task_t *task, int64_t image, int64_t pixel,
 /* What the tiles of a task have in common for some lanes. */
 typedef struct lanes {
     const iso_tile_shape_t *shape;
-    int64_t lane;
+    int64_t lane; /* of all groups */
     iso_tile_t tile;
     iso_tile_finish_t finish;
     int64_t partials_step; /* from tile to tile; 0: all use the same ones */
@@ -298,7 +302,7 @@ static lanes_t lanes_of(const task_t *task, int64_t lane)
         .shape =
             shape_of(tasks->isa,
                      ceil_div(direct->geometry.out[2], tasks->row_tiles), rest),
-        .lane = lane,
+        .lane = task->group * spec->lanes + lane,
     };
 
     lanes.tile = (iso_tile_t){
@@ -313,12 +317,15 @@ static lanes_t lanes_of(const task_t *task, int64_t lane)
         .panel_step = panel,
         .lanes =
             (int)min64(rest, (int64_t)lanes.shape->vectors * tasks->isa->lanes),
-        .out_pixel = direct->out_pixel,
+        .out_pixel = direct->out_step[2],
         .out_channel = direct->out_channel,
     };
-    set_finish(direct, &lanes.finish);
+    if (!direct->is_spread) {
+        lanes.tile.offset = (int)(lanes.lane % ISO_BLOCK_CHANNELS);
+    }
+    set_finish(direct, lanes.tile.offset, &lanes.finish);
     if (direct->bias != NULL) {
-        lanes.finish.bias = direct->bias + task->group * spec->lanes + lane;
+        lanes.finish.bias = direct->bias + lanes.lane;
     }
     return lanes;
 }
@@ -329,10 +336,7 @@ static void run_row(const task_t *task, lanes_t *lanes, int64_t image,
 {
     const tasks_t *tasks = task->tasks;
     const iso_direct_t *direct = tasks->direct;
-    const iso_geometry_t *g = &direct->geometry;
-    const int64_t pixel = (task->pixels.plane * g->out[1] + row) * g->out[2] +
-                          task->pixels.column;
-    int64_t out = out_at(task, task->image + image, pixel, lanes->lane);
+    int64_t out = out_at(task, task->image + image, row, lanes->lane);
     iso_tile_place_t place = {
         .plane = task->pixels.plane, .row = row, .column = task->pixels.column};
     iso_tile_t *tile = &lanes->tile;
@@ -357,7 +361,7 @@ static void run_row(const task_t *task, lanes_t *lanes, int64_t image,
         lanes->shape->run[place.pixels](tile);
         tile->in += place.pixels * tile->pixel_step;
         tile->partials += lanes->partials_step;
-        out += place.pixels * direct->out_pixel;
+        out += place.pixels * direct->out_step[2];
         place.column += place.pixels;
     }
 }
@@ -441,18 +445,20 @@ static void read_in_place(task_t *task, const float *in)
     set_reach(task, column * g->in[2] * g->in[1], column * g->in[2], column);
     task->in_image = direct->in_image;
     task->in =
-        in + ((strip.plane * g->in[1] + strip.row) * g->in[2] + strip.column) *
-                 column;
+        in + task->group * direct->channels * g->plane +
+        ((strip.plane * g->in[1] + strip.row) * g->in[2] + strip.column) *
+            column;
 }
 
 static void lay_strips(task_t *task, const float *in)
 {
     const iso_direct_t *direct = task->tasks->direct;
-    const iso_strip_t strip = iso__strip_of(direct, &task->pixels);
+    iso_strip_t strip = iso__strip_of(direct, &task->pixels);
     const int64_t count = iso__strip_count(&strip);
     float *to = task->space->partials + PARTIALS;
 
     ISO_ASSERT(task->images * count <= (int64_t)ISO_DIRECT_SPACE - PARTIALS);
+    strip.channel = task->group * direct->channels;
     for (int64_t i = 0; i < task->images; i++) {
         iso__strip_fill(task->tasks->cpu, direct, &strip,
                         in + i * direct->in_image, to + i * count);
@@ -503,8 +509,7 @@ static void run_task(const tasks_t *tasks, int64_t number, iso_space_t *space)
 {
     const iso_direct_t *direct = tasks->direct;
     task_t task = task_of(tasks, number, space);
-    const float *in = direct->in + task.image * direct->in_image +
-                      task.group * direct->in_group;
+    const float *in = direct->in + task.image * direct->in_image;
 
     if (tasks->lays_strips) {
         lay_strips(&task, in);

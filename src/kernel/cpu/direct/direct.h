@@ -23,25 +23,38 @@ typedef enum iso_source {
     ISO_SOURCE_ROWS,    /* (positions, channels) */
 } iso_source_t;
 
+/* The taps of the weights that an axis of the geometry reads: its tap number
+ * p is tap first + p step of the weights. All of them, but for the runs of a
+ * transposed convolution. */
+typedef struct iso_tap_line {
+    int64_t count; /* taps of the weights */
+    int64_t first;
+    int64_t step; /* may be negative */
+} iso_tap_line_t;
+
+#define ISO_ONE_TAP               \
+    {                             \
+        {1, 0, 1}, {1, 0, 1}, {1, 0, 1} \
+    }
+
 typedef struct iso_direct {
     const iso_panels_t *panels;
     iso_blocks_t blocks;
     int64_t channels;        /* of a group, that are summed */
     iso_geometry_t geometry; /* of rows: one tap, positions in a line */
+    iso_tap_line_t taps[ISO_MAX_SPATIAL];
     int64_t images;
     int64_t groups;
     iso_source_t source;
     const float *in;
     int64_t in_image; /* elements to the next image */
-    int64_t in_group;
     float *out;
     const float *addend; /* NULL: none; lies as out does */
     int64_t out_image;
-    int64_t out_group;
-    int64_t out_pixel;
+    int64_t out_step[ISO_MAX_SPATIAL]; /* to the next plane, row, pixel */
     int64_t out_channel; /* elements to the next 16 lanes; to the next lane of
                           * an output that is spread */
-    bool is_spread;      /* out_pixel is 1, lanes are no neighbours */
+    bool is_spread;      /* lanes are no neighbours */
     const float *bias;   /* (groups, lanes); NULL: none */
     iso_finish_t before; /* activations, before and after the addend */
     iso_finish_t after;
@@ -64,6 +77,8 @@ void iso__direct_set_activations(const iso_cpu_t *cpu,
 
 /* f32 contractions with packed weights; the contract of iso_cpu_run_step. */
 iso_status_t iso__direct_conv(const iso_cpu_t *cpu, const iso_cpu_step_t *step);
+iso_status_t iso__direct_transposed(const iso_cpu_t *cpu,
+                                    const iso_cpu_step_t *step);
 iso_status_t iso__direct_matmul(const iso_cpu_t *cpu,
                                 const iso_cpu_step_t *step);
 

@@ -77,7 +77,14 @@ void iso_panels_destroy(iso_panels_t **panels)
 
 int64_t iso_panels_part(const iso_panels_spec_t *spec)
 {
-    return spec->kind == ISO_PANELS_MATMUL ? MATMUL_ROWS : lanes_of_panel(spec);
+    switch (spec->kind) {
+    case ISO_PANELS_MATMUL:
+        return MATMUL_ROWS;
+    case ISO_PANELS_CONV_TRANSPOSED:
+        return 1;
+    default:
+        return lanes_of_panel(spec);
+    }
 }
 
 /* Some lanes of a panel that has lanes of another part, too. */
@@ -148,12 +155,51 @@ static bool fill_products(const iso_cpu_t *cpu, const iso_panels_t *panels,
     return is_finite;
 }
 
+/* Rows are channels that are read: (groups, channels, lanes, taps). */
+static bool fill_channels(const iso_cpu_t *cpu, const iso_panels_t *panels,
+                          int64_t first, int64_t count, const float *data)
+{
+    const iso_panels_spec_t *spec = &panels->spec;
+    const int64_t channels = spec->length / spec->taps;
+    const int64_t group_panels =
+        (spec->lanes + ISO_PANEL_LANES - 1) / ISO_PANEL_LANES;
+    const int64_t panel = spec->length * ISO_PANEL_LANES;
+    bool is_finite = true;
+
+    for (int64_t row = first; row < first + count; row++) {
+        float *to = panels->data + row / channels * group_panels * panel +
+                    row % channels * spec->taps * ISO_PANEL_LANES;
+
+        for (int64_t lane = 0; lane < spec->lanes; lane += ISO_PANEL_LANES) {
+            const int64_t left = spec->lanes - lane;
+
+            is_finite = cpu->isa->pack_weights(
+                            data + lane * spec->taps, spec->taps, 1,
+                            left < ISO_PANEL_LANES ? left : ISO_PANEL_LANES,
+                            spec->taps, ISO_PANEL_LANES, to) &&
+                        is_finite;
+            to += panel;
+        }
+        data += spec->lanes * spec->taps;
+    }
+    return is_finite;
+}
+
 void iso_panels_fill(const iso_cpu_t *cpu, iso_panels_t *panels, int64_t first,
                      int64_t count, const float *data)
 {
-    const bool is_finite = panels->spec.kind == ISO_PANELS_MATMUL
-                               ? fill_products(cpu, panels, first, count, data)
-                               : fill_lanes(cpu, panels, first, count, data);
+    bool is_finite;
 
+    switch (panels->spec.kind) {
+    case ISO_PANELS_MATMUL:
+        is_finite = fill_products(cpu, panels, first, count, data);
+        break;
+    case ISO_PANELS_CONV_TRANSPOSED:
+        is_finite = fill_channels(cpu, panels, first, count, data);
+        break;
+    default:
+        is_finite = fill_lanes(cpu, panels, first, count, data);
+        break;
+    }
     panels->is_finite = panels->is_finite && is_finite;
 }

@@ -4,6 +4,19 @@
 
 #include <string.h>
 
+/* Which tap of the geometry one of the weights is; -1: none. */
+static int64_t tap_of(const iso_direct_t *direct, int axis, int64_t tap)
+{
+    const iso_tap_line_t *line = &direct->taps[axis];
+    const int64_t from_first = tap - line->first;
+    const int64_t at = from_first / line->step;
+
+    return from_first % line->step == 0 && at >= 0 &&
+                   at < direct->geometry.kernel[axis]
+               ? at
+               : -1;
+}
+
 /* Taps of an axis that do not read the padding. */
 static void existing_taps(const iso_geometry_t *g, int axis, int64_t out,
                           int64_t *begin_out, int64_t *end_out)
@@ -59,32 +72,64 @@ static iso_product_kind_t kind_of(const iso_direct_t *direct,
                : ISO_PRODUCT_OF_ALL;
 }
 
+/* Which taps of the geometry a tap of the weights is. */
+typedef struct place {
+    bool exists; /* else it lies between the strides */
+    int64_t tap[ISO_MAX_SPATIAL];
+} place_t;
+
+static place_t place_of(const iso_direct_t *direct, int64_t tap)
+{
+    place_t place = {.exists = true};
+
+    for (int i = ISO_MAX_SPATIAL - 1; i >= 0; i--) {
+        place.tap[i] = tap_of(direct, i, tap % direct->taps[i].count);
+        place.exists = place.exists && place.tap[i] >= 0;
+        tap /= direct->taps[i].count;
+    }
+    return place;
+}
+
+/* What reads nothing but zeros may be left out where weights are finite. */
+static bool is_needed(const iso_direct_t *direct, const iso_taps_t *taps,
+                      const place_t *place)
+{
+    bool reads = place->exists;
+
+    for (int i = 0; i < 2; i++) {
+        reads = reads && place->tap[i] >= taps->begin[i] &&
+                place->tap[i] < taps->end[i];
+    }
+    return reads || !direct->panels->is_finite;
+}
+
 /* Append the products of one channel of a block. */
 static void add_channel(const iso_direct_t *direct, const iso_reach_t *reach,
                         const iso_tile_place_t *tile, const iso_taps_t *taps,
                         int64_t channel, iso_products_t *products,
                         iso_product_t *list)
 {
-    const int64_t *kernel = direct->geometry.kernel;
     const int64_t in = channel / ISO_BLOCK_CHANNELS * reach->block_step +
                        channel % ISO_BLOCK_CHANNELS;
+    const int64_t n = direct->blocks.taps;
 
-    for (int64_t d = taps->begin[0]; d < taps->end[0]; d++) {
-        for (int64_t h = taps->begin[1]; h < taps->end[1]; h++) {
-            for (int64_t w = 0; w < kernel[2]; w++) {
-                const int64_t tap = (d * kernel[1] + h) * kernel[2] + w;
-                const iso_product_kind_t kind = kind_of(direct, tile, w);
+    for (int64_t tap = 0; tap < n; tap++) {
+        const place_t place = place_of(direct, tap);
+        iso_product_t product = {
+            .row = (uint16_t)(channel * n + tap),
+            .kind = ISO_PRODUCT_OF_ZEROS,
+        };
 
-                list[products->n++] = (iso_product_t){
-                    .in = (int32_t)(in + d * reach->tap_step[0] +
-                                    h * reach->tap_step[1] +
-                                    w * reach->tap_step[2]),
-                    .row = (uint16_t)(channel * direct->blocks.taps + tap),
-                    .kind = (uint16_t)kind,
-                };
-                products->has_kinds =
-                    products->has_kinds || kind != ISO_PRODUCT_OF_ALL;
-            }
+        if (place.exists) {
+            product.in = (int32_t)(in + place.tap[0] * reach->tap_step[0] +
+                                   place.tap[1] * reach->tap_step[1] +
+                                   place.tap[2] * reach->tap_step[2]);
+            product.kind = (uint16_t)kind_of(direct, tile, place.tap[2]);
+        }
+        if (is_needed(direct, taps, &place)) {
+            list[products->n++] = product;
+            products->has_kinds =
+                products->has_kinds || product.kind != ISO_PRODUCT_OF_ALL;
         }
     }
 }

@@ -47,32 +47,56 @@ int64_t iso__strip_count(const iso_strip_t *strip)
            strip->width;
 }
 
-/* Columns [first, first + n) of a row of a block of channels. */
-static void copy_columns(const iso_cpu_t *cpu, const iso_direct_t *direct,
-                         int64_t width, const float *from, int64_t channels,
-                         int64_t n, float *to)
+/* Some channels of n columns, which begin anywhere in a block of them and may
+ * end in the next one. */
+static void copy_blocked(const float *image, int64_t plane, int64_t channel,
+                         int64_t channels, int64_t n, int64_t width, float *to)
 {
-    if (direct->source == ISO_SOURCE_BLOCKED) {
-        for (int64_t i = 0; width != ISO_BLOCK_CHANNELS && i < n; i++) {
-            memcpy(to + i * width, from + i * ISO_BLOCK_CHANNELS,
-                   (size_t)width * sizeof *to);
-        }
-        if (width == ISO_BLOCK_CHANNELS) {
-            memcpy(to, from, (size_t)(n * width) * sizeof *to);
-        }
+    const int64_t first = channel % ISO_BLOCK_CHANNELS;
+    const int64_t head = min64(channels, ISO_BLOCK_CHANNELS - first);
+    const float *from =
+        image + channel / ISO_BLOCK_CHANNELS * ISO_BLOCK_CHANNELS * plane;
+
+    if (first == 0 && width == ISO_BLOCK_CHANNELS) {
+        memcpy(to, from, (size_t)(n * width) * sizeof *to);
         return;
     }
-    cpu->isa->pack(from, direct->geometry.plane, 1, channels, n, width, to);
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(to + i * width, from + i * ISO_BLOCK_CHANNELS + first,
+               (size_t)head * sizeof *to);
+    }
+    from += ISO_BLOCK_CHANNELS * plane;
+    for (int64_t i = 0; head < channels && i < n; i++) {
+        memcpy(to + i * width + head, from + i * ISO_BLOCK_CHANNELS,
+               (size_t)(channels - head) * sizeof *to);
+    }
 }
 
+/* Columns of a row of a block of channels; at: of the first one in a plane. */
+static void copy_columns(const iso_cpu_t *cpu, const iso_direct_t *direct,
+                         const iso_strip_t *strip, int64_t block,
+                         const float *image, int64_t at, int64_t n, float *to)
+{
+    const int64_t plane = direct->geometry.plane;
+    const int64_t first = block * ISO_BLOCK_CHANNELS;
+    const int64_t channels = min64(direct->channels - first, strip->width);
+
+    if (direct->source == ISO_SOURCE_BLOCKED) {
+        copy_blocked(image + at * ISO_BLOCK_CHANNELS, plane,
+                     strip->channel + first, channels, n, strip->width, to);
+        return;
+    }
+    cpu->isa->pack(image + (strip->channel + first) * plane + at, plane, 1,
+                   channels, n, strip->width, to);
+}
+
+/* at: of the row in a plane. */
 static void fill_row(const iso_cpu_t *cpu, const iso_direct_t *direct,
                      const iso_strip_t *strip, int64_t block,
-                     const float *from_row, float *to)
+                     const float *image, int64_t at, float *to)
 {
     const int64_t in = direct->geometry.in[2];
     const int64_t width = strip->width;
-    const int64_t column_step =
-        direct->source == ISO_SOURCE_BLOCKED ? ISO_BLOCK_CHANNELS : 1;
     const int64_t left =
         strip->column < 0 ? min64(-strip->column, strip->columns) : 0;
     int64_t n = min64(in - strip->column, strip->columns) - left;
@@ -80,10 +104,8 @@ static void fill_row(const iso_cpu_t *cpu, const iso_direct_t *direct,
     n = n < 0 ? 0 : n;
     memset(to, 0, (size_t)(left * width) * sizeof *to);
     if (n > 0) {
-        copy_columns(
-            cpu, direct, width, from_row + (strip->column + left) * column_step,
-            min64(direct->channels - block * ISO_BLOCK_CHANNELS, width), n,
-            to + left * width);
+        copy_columns(cpu, direct, strip, block, image,
+                     at + strip->column + left, n, to + left * width);
     }
     memset(to + (left + n) * width, 0,
            (size_t)((strip->columns - left - n) * width) * sizeof *to);
@@ -91,11 +113,9 @@ static void fill_row(const iso_cpu_t *cpu, const iso_direct_t *direct,
 
 static void fill_block(const iso_cpu_t *cpu, const iso_direct_t *direct,
                        const iso_strip_t *strip, int64_t block,
-                       const float *from, float *to)
+                       const float *image, float *to)
 {
     const iso_geometry_t *g = &direct->geometry;
-    const int64_t column_step =
-        direct->source == ISO_SOURCE_BLOCKED ? ISO_BLOCK_CHANNELS : 1;
     const int64_t row_elements = strip->columns * strip->width;
 
     for (int64_t i = 0; i < strip->planes * strip->rows; i++) {
@@ -105,9 +125,8 @@ static void fill_block(const iso_cpu_t *cpu, const iso_direct_t *direct,
         if (plane < 0 || plane >= g->in[0] || row < 0 || row >= g->in[1]) {
             memset(to, 0, (size_t)row_elements * sizeof *to);
         } else {
-            fill_row(cpu, direct, strip, block,
-                     from + (plane * g->in[1] + row) * g->in[2] * column_step,
-                     to);
+            fill_row(cpu, direct, strip, block, image,
+                     (plane * g->in[1] + row) * g->in[2], to);
         }
         to += row_elements;
     }
@@ -116,8 +135,6 @@ static void fill_block(const iso_cpu_t *cpu, const iso_direct_t *direct,
 void iso__strip_fill(const iso_cpu_t *cpu, const iso_direct_t *direct,
                      const iso_strip_t *strip, const float *from, float *to)
 {
-    const int64_t block_in = ISO_BLOCK_CHANNELS * direct->geometry.plane;
-
     if (direct->source == ISO_SOURCE_ROWS) {
         for (int64_t i = 0; i < strip->columns; i++) {
             memcpy(to + i * strip->width,
@@ -127,7 +144,7 @@ void iso__strip_fill(const iso_cpu_t *cpu, const iso_direct_t *direct,
         return;
     }
     for (int64_t b = 0; b < strip->blocks; b++) {
-        fill_block(cpu, direct, strip, b, from + b * block_in, to);
+        fill_block(cpu, direct, strip, b, from, to);
         to += iso__strip_count(strip) / strip->blocks;
     }
 }

@@ -22,7 +22,8 @@ typedef struct iso_strip {
     int64_t rows;
     int64_t columns;
     int64_t width;
-    int64_t blocks; /* of channels */
+    int64_t blocks;  /* of channels */
+    int64_t channel; /* of the image, first one */
 } iso_strip_t;
 
 /* Pixels of one plane of output: rows [row, row + rows), columns likewise. */
@@ -40,7 +41,7 @@ iso_strip_t iso__strip_of(const iso_direct_t *direct,
 /* Elements of a strip. */
 int64_t iso__strip_count(const iso_strip_t *strip);
 
-/* from: the group's channels of one image. */
+/* from: one image. */
 void iso__strip_fill(const iso_cpu_t *cpu, const iso_direct_t *direct,
                      const iso_strip_t *strip, const float *from, float *to);
 

@@ -24,6 +24,7 @@ typedef enum iso_product_kind {
     ISO_PRODUCT_OF_ALL,
     ISO_PRODUCT_NOT_OF_FIRST,
     ISO_PRODUCT_NOT_OF_LAST,
+    ISO_PRODUCT_OF_ZEROS, /* all read +0, of no place */
 } iso_product_kind_t;
 
 /* One product of a block. */
@@ -49,7 +50,8 @@ typedef struct iso_tile_finish {
     bool is_relu;        /* before the addend */
     bool is_relu_after;
     bool is_general; /* activations that are no relu, or an output whose
-                      * lanes are not neighbours; then also: */
+                      * lanes are not neighbours or begin within a block;
+                      * then also: */
     bool is_spread;  /* lanes are out_channel apart, pixels neighbours */
     const iso_finish_t *before; /* NULL: no activation */
     const iso_finish_t *after;
@@ -71,6 +73,8 @@ typedef struct iso_tile {
     int64_t panel_step;     /* elements to the next panel */
     float *partials;        /* (levels of the tree, tile) */
     int lanes;              /* that exist in the output, >= 1 */
+    int offset; /* lanes of the output's block before lane 0: > 0 only where
+                 * the finish is general and not spread */
     const iso_tile_finish_t *finish;
     float *out;          /* of pixel 0, lane 0 */
     int64_t out_pixel;   /* elements to the next pixel */

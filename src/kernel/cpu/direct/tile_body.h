@@ -73,6 +73,22 @@ TILE_INLINE void add_product(const iso_tile_t *tile, const float *x,
     }
 }
 
+/* A product of +0, which an infinity or a NaN turns to NaN. */
+TILE_INLINE void add_zeros(const iso_tile_t *tile, const float *row, int pixels,
+                           int vectors, sums_t sums)
+{
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+        const vec_t product =
+            vec_mul(vec_zero(), weight_at(row, tile->panel_step, v));
+
+#pragma GCC unroll 14
+        for (int p = 0; p < pixels; p++) {
+            sums[p][v] = vec_add(product, sums[p][v]);
+        }
+    }
+}
+
 /* A block whose products are not all of all pixels. */
 TILE_INLINE void add_kinds(const iso_tile_t *tile, const float *in,
                            const float *weights, int64_t n, int pixels,
@@ -88,6 +104,8 @@ TILE_INLINE void add_kinds(const iso_tile_t *tile, const float *in,
             add_product(tile, x, row, 0, pixels, vectors, sums);
         } else if (product->kind == ISO_PRODUCT_NOT_OF_FIRST) {
             add_product(tile, x, row, 1, pixels, vectors, sums);
+        } else if (product->kind == ISO_PRODUCT_OF_ZEROS) {
+            add_zeros(tile, row, pixels, vectors, sums);
         } else {
             add_product(tile, x, row, 0, pixels - 1, vectors, sums);
         }
@@ -180,11 +198,16 @@ TILE_INLINE void push(const iso_tile_t *tile, int64_t block, int pixels,
 
 /* ---- Finishing ---- */
 
+TILE_INLINE uint32_t bits_of_first(int n)
+{
+    return n >= VEC_LANES ? (1U << VEC_LANES) - 1U
+           : n > 0        ? (1U << n) - 1U
+                          : 0U;
+}
+
 TILE_INLINE vec_mask_t first_lanes(int n)
 {
-    return vec_mask(n >= VEC_LANES ? (1U << VEC_LANES) - 1U
-                    : n > 0        ? (1U << n) - 1U
-                                   : 0U);
+    return vec_mask(bits_of_first(n));
 }
 
 TILE_INLINE vec_mask_t lanes_of(const iso_tile_t *tile, int vector)
@@ -350,16 +373,24 @@ static void activate(const iso_finish_t *how, float *row, int64_t n)
     }
 }
 
+/* Of a lane of the output, from the tile's first one. */
+static int64_t lane_at(const iso_tile_t *tile, int lane)
+{
+    const int at = tile->offset + lane;
+
+    return tile->finish->is_spread
+               ? lane * tile->out_channel
+               : at / ISO_BLOCK_CHANNELS * tile->out_channel +
+                     at % ISO_BLOCK_CHANNELS - tile->offset;
+}
+
 /* The addend of one pixel. */
 static void load_addend(const iso_tile_t *tile, int pixel, float *row)
 {
     const float *from = tile->finish->addend + pixel * tile->out_pixel;
 
     for (int i = 0; i < tile->lanes; i++) {
-        row[i] = tile->finish->is_spread
-                     ? from[i * tile->out_channel]
-                     : from[i / ISO_BLOCK_CHANNELS * tile->out_channel +
-                            i % ISO_BLOCK_CHANNELS];
+        row[i] = from[lane_at(tile, i)];
     }
 }
 
@@ -380,6 +411,19 @@ static void finish_pixel(const iso_tile_t *tile, int pixel, int lanes,
         }
     }
     activate(how->after, row, lanes);
+}
+
+/* Pixels that are no neighbours in the output's lanes. */
+static void store_apart(const iso_tile_t *tile, int pixels, int lanes,
+                        const float *sums)
+{
+    for (int lane = 0; lane < tile->lanes; lane++) {
+        float *out = tile->out + lane * tile->out_channel;
+
+        for (int p = 0; p < pixels; p++) {
+            out[p * tile->out_pixel] = sums[(ptrdiff_t)p * lanes + lane];
+        }
+    }
 }
 
 /* A square of sums to neighbouring pixels of the output's lanes. */
@@ -406,14 +450,30 @@ static void store_spread(const iso_tile_t *tile, int pixels, int lanes,
     }
 }
 
+/* Lanes [first, first + VEC_LANES) of a pixel: up to the end of their block,
+ * and the others. */
+static void store_lanes(const iso_tile_t *tile, int first, vec_t sums,
+                        float *out)
+{
+    const int rest = ISO_BLOCK_CHANNELS -
+                     (tile->offset + first) % ISO_BLOCK_CHANNELS;
+    const uint32_t lanes = bits_of_first(tile->lanes - first);
+    const uint32_t head = lanes & bits_of_first(rest);
+
+    vec_store_masked(out + lane_at(tile, first), vec_mask(head), sums);
+    if (lanes != head) {
+        vec_store_masked(out + lane_at(tile, first + rest) - rest,
+                         vec_mask(lanes & ~head), sums);
+    }
+}
+
 static void store_vectors(const iso_tile_t *tile, int pixels, int lanes,
                           const float *sums)
 {
     for (int p = 0; p < pixels; p++) {
         for (int lane = 0; lane < tile->lanes; lane += VEC_LANES) {
-            vec_store_masked(tile->out + vector_at(tile, p, lane / VEC_LANES),
-                             first_lanes(tile->lanes - lane),
-                             vec_load(sums + (ptrdiff_t)p * lanes + lane));
+            store_lanes(tile, lane, vec_load(sums + (ptrdiff_t)p * lanes + lane),
+                        tile->out + p * tile->out_pixel);
         }
     }
 }
@@ -425,7 +485,9 @@ static void finish_general(const iso_tile_t *tile, int pixels, int lanes,
     for (int p = 0; p < pixels; p++) {
         finish_pixel(tile, p, lanes, sums + (ptrdiff_t)p * lanes);
     }
-    if (tile->finish->is_spread) {
+    if (tile->finish->is_spread && tile->out_pixel != 1) {
+        store_apart(tile, pixels, lanes, sums);
+    } else if (tile->finish->is_spread) {
         store_spread(tile, pixels, lanes, sums);
     } else {
         store_vectors(tile, pixels, lanes, sums);
