@@ -5,10 +5,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "graph/param.h"
+#include "kernel/arith.h"
 #include "kernel/format.h"
 
 enum {
-    MOST_TAPS = 256,
+    MOST_TAPS = ISO_BLOCK_MOST,
     LEAST_LANES = 8,   /* fewer leave most of a panel empty */
     LEAST_OF_GROUP = 1,
     TILE_COLUMNS = 14, /* of the output, computed at once */
@@ -96,6 +97,15 @@ static iso_window_t window_of_remainder(const iso_window_t *window)
     return part;
 }
 
+/* Do whole groups lie side by side in a block of channels, each channel's sum
+ * being one block of the reduction? */
+static bool are_in_vector(const iso_conv_param_t *param, int64_t in,
+                          int64_t out, int64_t taps)
+{
+    return param->groups > 1 && in == out && in < ISO_BLOCK_CHANNELS &&
+           ISO_BLOCK_CHANNELS % in == 0 && in * taps <= ISO_BLOCK_MOST;
+}
+
 static bool are_all_taps_few(const int64_t *kernel, int n, int64_t *taps_out)
 {
     *taps_out = 1;
@@ -141,10 +151,10 @@ static bool spec_of_conv(const iso_graph_t *graph, const iso_node_t *node,
         spec->kind = ISO_PANELS_CONV_TRANSPOSED;
         spec->taps = taps;
         param.window = window_of_remainder(&param.window);
-    } else if (param.groups > 1 && in == 1 && out == 1) {
+    } else if (are_in_vector(&param, in, out, taps)) {
         spec->kind = ISO_PANELS_DEPTHWISE;
         spec->groups = 1;
-        spec->lanes = param.groups;
+        spec->lanes = param.groups * out;
     }
     return spec->lanes >= (param.groups == 1 ? LEAST_LANES : LEAST_OF_GROUP) &&
            strip_fits(&param.window, in);

@@ -7,7 +7,8 @@
  *            of 32 output channels, in each the products of the reduction in
  *            their order. Channels behind the last one are +0.
  * transposed as conv, from weights whose input channels come first.
- * depthwise  (ceil(lanes / 16), length, 16): blocks of 16 channels, all taps.
+ * depthwise  (ceil(lanes / 16), length, 16): blocks of 16 output channels, of
+ *            as few input channels each as fit in a vector with its group.
  * matmul     as conv with one group: 32 columns and k.
  */
 #ifndef ISO_PANELS_H
@@ -27,7 +28,7 @@ enum {
 typedef enum iso_panels_kind {
     ISO_PANELS_CONV,              /* from (groups lanes, length...) */
     ISO_PANELS_CONV_TRANSPOSED,   /* from (groups length / taps, lanes, taps) */
-    ISO_PANELS_DEPTHWISE,         /* from (lanes, 1, length...) */
+    ISO_PANELS_DEPTHWISE,         /* from (lanes, length...) */
     ISO_PANELS_MATMUL,            /* from (length, lanes) */
     ISO_PANELS_MATMUL_TRANSPOSED, /* from (lanes, length) */
 } iso_panels_kind_t;

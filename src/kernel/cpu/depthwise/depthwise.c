@@ -205,6 +205,7 @@ static bool conv_of(const iso_cpu_t *cpu, const iso_cpu_step_t *step,
         .isa = iso__depthwise_isa_of(cpu->family),
         .blocked = iso__blocked_isa_of(&cpu->light),
         .channels = y->dims[1],
+        .depth = weights->dims[1],
         .blocks = ceil_div(y->dims[1], BLOCK),
         .in_is_plain =
             step->formats == NULL || step->formats[0] == ISO_FORMAT_PLAIN,
@@ -224,8 +225,8 @@ static bool conv_of(const iso_cpu_t *cpu, const iso_cpu_step_t *step,
     conv->taps = iso__geometry_taps(&conv->g);
     conv->in_plane = iso__dims_product(x->dims, 2, x->rank);
     conv->out_plane = iso__dims_product(y->dims, 2, y->rank);
-    return conv->taps == step->panels->spec.length &&
-           conv->taps <= ISO_BLOCK_MOST &&
+    return conv->depth * conv->taps == step->panels->spec.length &&
+           conv->depth * conv->taps <= ISO_BLOCK_MOST &&
            set_passes(conv, step, &param.activation);
 }
 

@@ -1,7 +1,9 @@
 /*
  * Depthwise convolution of weights in panels: every output channel is one
  * input channel under its own kernel, so 16 channels are the lanes of a
- * vector and a sum is one block.
+ * vector and a sum is one block. Groups of 2, 4 or 8 channels are the same
+ * with as many kernels for each, one after the other: the lanes of a group
+ * read the first of its channels, then the second...
  *
  * Values that are plain are brought into blocks of 16 channels on the way in
  * and out, a few rows at a time, in the space of the thread.
@@ -37,7 +39,9 @@ typedef struct iso_depthwise_run {
     const float *in;      /* (rows.in, columns.in, 16) of the first plane */
     int64_t in_plane;     /* elements to the next plane that is read */
     int64_t in_row;       /* elements to the next row */
-    const float *weights; /* (n_planes, rows.taps, columns.taps, 16) */
+    int64_t depth;        /* channels of a group: 1, 2, 4, 8 */
+    const float *weights; /* (depth, n_planes, rows.taps, columns.taps, 16) */
+    int64_t weights_channel; /* elements to the next channel of a group */
     iso_depthwise_axis_t rows;
     iso_depthwise_axis_t columns;
     const float *bias; /* (channels), or NULL */

@@ -16,6 +16,21 @@ static inline vec_t vec_hold(vec_t a)
     return a;
 }
 
+typedef __m256i vec_choice_t;
+
+static inline vec_choice_t vec_choice(int depth, int c)
+{
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+
+    return _mm256_or_si256(_mm256_and_si256(lanes, _mm256_set1_epi32(-depth)),
+                           _mm256_set1_epi32(c));
+}
+
+static inline vec_t vec_choose(vec_t a, vec_choice_t choice)
+{
+    return _mm256_permutevar8x32_ps(a, choice);
+}
+
 #define DEPTHWISE_TABLE iso__depthwise_avx2
 #define DEPTHWISE_TILE  8
 #include "kernel/cpu/depthwise/depthwise_body.h"

@@ -6,11 +6,15 @@
  *     vec_most(a, b)     a > b ? a : b, so b when they are equal or NaN
  *     vec_least(a, b)    a < b ? a : b
  *     vec_hold(a)        a, which the compiler may not load again
+ *     vec_choice(depth, c)  for each lane, lane c of its group of depth lanes
+ *     vec_choose(a, choice) those lanes of a
  *
  * A tile is some output positions of a row by one vector of channels. For the
  * usual kernels it goes through a row of the operand column by column: each
  * is loaded once and multiplied by every tap that reads it, the weights of
  * the row being registers. The taps of a position still come in their order.
+ * Of groups, what is loaded is spread over the lanes of each group, for one
+ * channel after the other.
  */
 #include "kernel/arith.h"
 #include "kernel/cpu/depthwise/depthwise.h"
@@ -37,6 +41,19 @@ typedef struct row {
     vec_t bias;
 } row_t;
 
+/* Which channel of its group every lane reads. */
+typedef struct channel {
+    bool is_chosen; /* a constant of the callers; else its own */
+    vec_choice_t choice;
+} channel_t;
+
+INLINE vec_t load_channel(const channel_t *channel, const float *x)
+{
+    const vec_t all = vec_load(x);
+
+    return channel->is_chosen ? vec_choose(all, channel->choice) : all;
+}
+
 /* ---- Column by column ---- */
 
 /* Column c of a tile, counted from what tap 0 of position 0 reads. */
@@ -62,9 +79,9 @@ typedef struct columns {
 /* A row of taps for all positions of a tile; x is its column 0. taps, stride
  * and count are constants of the callers. No position may lack all of its
  * taps. */
-INLINE void add_columns(const float *x, const float *w,
-                        const columns_t *columns, int taps, int stride,
-                        int count, sums_t sums)
+INLINE void add_columns(const channel_t *channel, const float *x,
+                        const float *w, const columns_t *columns, int taps,
+                        int stride, int count, sums_t sums)
 {
     const int all = (count - 1) * stride + taps;
     vec_t weights[TAPS_MOST];
@@ -81,8 +98,9 @@ INLINE void add_columns(const float *x, const float *w,
                                 (c > all - taps && c >= columns->end);
 
         if (!is_outside) {
-            add_column(vec_hold(vec_load(x + (ptrdiff_t)c * BLOCK)), weights, c,
-                       taps, stride, count, sums);
+            add_column(
+                vec_hold(load_channel(channel, x + (ptrdiff_t)c * BLOCK)),
+                weights, c, taps, stride, count, sums);
         }
     }
 }
@@ -91,8 +109,9 @@ INLINE void add_columns(const float *x, const float *w,
 
 /* A row of taps for neighbouring positions that have all of them, or for one
  * position. */
-INLINE void add_taps(const iso_depthwise_axis_t *axis, const float *x,
-                     const float *w, int64_t column, int count, sums_t sums)
+INLINE void add_taps(const channel_t *channel, const iso_depthwise_axis_t *axis,
+                     const float *x, const float *w, int64_t column, int count,
+                     sums_t sums)
 {
     for (int64_t t = 0; t < axis->taps; t++) {
         const int64_t at = column + t * axis->dilation;
@@ -105,7 +124,7 @@ INLINE void add_taps(const iso_depthwise_axis_t *axis, const float *x,
         for (int p = 0; p < count; p++) {
             const float *from = x + (at + p * axis->stride) * BLOCK;
 
-            sums[p] = vec_fma(vec_load(from), weights, sums[p]);
+            sums[p] = vec_fma(load_channel(channel, from), weights, sums[p]);
         }
     }
 }
@@ -167,38 +186,57 @@ INLINE void store_sums(float *out, int count, sums_t sums)
 
 /* ---- Tiles ---- */
 
-/* Some positions of a row, of which the first one reads column at tap 0.
- * taps, stride: those of columns; taps = 0: tap by tap. */
-INLINE void tile(const iso_depthwise_run_t *run, const row_t *row,
-                 int64_t column, float *out, int taps, int stride, int count)
+/* The products of one channel of each group. */
+INLINE void add_planes(const iso_depthwise_run_t *run, const row_t *row,
+                       const channel_t *channel, const float *weights,
+                       int64_t column, int taps, int stride, int count,
+                       sums_t sums)
 {
     const int64_t next = run->columns.taps * BLOCK;
     const int64_t step = run->rows.dilation * run->in_row;
     const columns_t columns = {-column, run->columns.in - column};
     const float *plane = row->in;
-    const float *weights = row->weights;
-    sums_t sums;
 
-#pragma GCC unroll 14
-    for (int p = 0; p < count; p++) {
-        sums[p] = vec_zero();
-    }
     for (int64_t i = 0; i < run->n_planes; i++) {
         const float *x = plane;
         const float *w = weights;
 
         for (int64_t j = 0; j < row->n; j++) {
             if (taps > 0) {
-                add_columns(x + column * BLOCK, w, &columns, taps, stride,
-                            count, sums);
+                add_columns(channel, x + column * BLOCK, w, &columns, taps,
+                            stride, count, sums);
             } else {
-                add_taps(&run->columns, x, w, column, count, sums);
+                add_taps(channel, &run->columns, x, w, column, count, sums);
             }
             x += step;
             w += next;
         }
         plane += run->in_plane;
         weights += run->rows.taps * next;
+    }
+}
+
+/* Some positions of a row, of which the first one reads column at tap 0.
+ * taps, stride: those of columns; taps = 0: tap by tap. */
+INLINE void tile(const iso_depthwise_run_t *run, const row_t *row,
+                 bool is_grouped, int64_t column, float *out, int taps,
+                 int stride, int count)
+{
+    const int64_t depth = is_grouped ? run->depth : 1;
+    sums_t sums;
+
+#pragma GCC unroll 14
+    for (int p = 0; p < count; p++) {
+        sums[p] = vec_zero();
+    }
+    for (int64_t c = 0; c < depth; c++) {
+        const channel_t channel = {
+            .is_chosen = is_grouped,
+            .choice = vec_choice((int)depth, (int)c),
+        };
+
+        add_planes(run, row, &channel, row->weights + c * run->weights_channel,
+                   column, taps, stride, count, sums);
     }
     finish_sums(&run->finish, row->bias, count, sums);
     store_sums(out, count, sums);
@@ -208,20 +246,20 @@ static void one_by_one(const iso_depthwise_run_t *run, const row_t *row,
                        int64_t column, float *out, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        tile(run, row, column + i * run->columns.stride, out + i * BLOCK, 0, 1,
+        tile(run, row, true, column + i * run->columns.stride, out + i * BLOCK, 0, 1,
              1);
     }
 }
 
 /* A tile of 1 to DEPTHWISE_TILE positions. */
 INLINE void tile_of(const iso_depthwise_run_t *run, const row_t *row,
-                    int64_t column, float *out, int taps, int stride,
-                    int64_t count)
+                    bool is_grouped, int64_t column, float *out, int taps,
+                    int stride, int64_t count)
 {
     switch (count) {
-#define CASE(n)                                       \
-    case n:                                           \
-        tile(run, row, column, out, taps, stride, n); \
+#define CASE(n)                                                   \
+    case n:                                                       \
+        tile(run, row, is_grouped, column, out, taps, stride, n); \
         break;
         CASE(1)
 #if DEPTHWISE_TILE > 2
@@ -242,13 +280,13 @@ INLINE void tile_of(const iso_depthwise_run_t *run, const row_t *row,
 #endif
 #undef CASE
     default:
-        tile(run, row, column, out, taps, stride, DEPTHWISE_TILE);
+        tile(run, row, is_grouped, column, out, taps, stride, DEPTHWISE_TILE);
     }
 }
 
 /* A row in tiles of nearly equal size. */
 INLINE void run_columns(const iso_depthwise_run_t *run, const row_t *row,
-                        int taps, int stride)
+                        bool is_grouped, int taps, int stride)
 {
     const iso_depthwise_axis_t *axis = &run->columns;
     int64_t tiles = (axis->out + DEPTHWISE_TILE - 1) / DEPTHWISE_TILE;
@@ -260,7 +298,7 @@ INLINE void run_columns(const iso_depthwise_run_t *run, const row_t *row,
         const int64_t count = tiles == 1 ? left : (left + tiles - 1) / tiles;
 
         if (column > -taps && column + (count - 1) * stride < axis->in) {
-            tile_of(run, row, column, out, taps, stride, count);
+            tile_of(run, row, is_grouped, column, out, taps, stride, count);
         } else {
             one_by_one(run, row, column, out, count);
         }
@@ -276,14 +314,23 @@ typedef void row_fn(const iso_depthwise_run_t *run, const row_t *row);
     static void run_##taps##_##stride(const iso_depthwise_run_t *run, \
                                       const row_t *row)               \
     {                                                                 \
-        run_columns(run, row, taps, stride);                          \
+        run_columns(run, row, false, taps, stride);                   \
+    }
+#define GROUP_ROW(taps, stride)                                         \
+    static void group_##taps##_##stride(const iso_depthwise_run_t *run, \
+                                        const row_t *row)               \
+    {                                                                   \
+        run_columns(run, row, true, taps, stride);                      \
     }
 ROW(3, 1)
 ROW(3, 2)
 ROW(5, 1)
 ROW(5, 2)
 ROW(7, 1)
+GROUP_ROW(3, 1)
+GROUP_ROW(3, 2)
 #undef ROW
+#undef GROUP_ROW
 
 /* Any kernel. */
 static void run_taps(const iso_depthwise_run_t *run, const row_t *row)
@@ -298,7 +345,7 @@ static void run_taps(const iso_depthwise_run_t *run, const row_t *row)
         float *out = row->out + first * BLOCK;
 
         if (left >= TILE_FEW && column >= 0 && column + reach < axis->in) {
-            tile(run, row, column, out, 0, 1, TILE_FEW);
+            tile(run, row, true, column, out, 0, 1, TILE_FEW);
         } else {
             one_by_one(run, row, column, out,
                        left < TILE_FEW ? left : TILE_FEW);
@@ -306,17 +353,22 @@ static void run_taps(const iso_depthwise_run_t *run, const row_t *row)
     }
 }
 
-static row_fn *function_of(const iso_depthwise_axis_t *axis)
+static row_fn *function_of(const iso_depthwise_run_t *run)
 {
-    static row_fn *const functions[][2] = {
+    static row_fn *const own[][2] = {
         [3] = {run_3_1, run_3_2},
         [5] = {run_5_1, run_5_2},
         [TAPS_MOST] = {run_7_1, NULL},
     };
+    static row_fn *const grouped[TAPS_MOST + 1][2] = {
+        [3] = {group_3_1, group_3_2},
+    };
+    const iso_depthwise_axis_t *axis = &run->columns;
     row_fn *function = NULL;
 
     if (axis->taps <= TAPS_MOST && axis->dilation == 1 && axis->stride <= 2) {
-        function = functions[axis->taps][axis->stride - 1];
+        function = (run->depth > 1 ? grouped : own)[axis->taps]
+                                                   [axis->stride - 1];
     }
     return function != NULL ? function : run_taps;
 }
@@ -362,7 +414,7 @@ INLINE vec_t bias_of(const iso_depthwise_run_t *run, int64_t channel)
 
 static void run_rows(const iso_depthwise_run_t *run)
 {
-    row_fn *function = function_of(&run->columns);
+    row_fn *function = function_of(run);
 
     for (int64_t r = 0; r < run->rows.out; r++) {
         const row_t first = row_of(run, r);

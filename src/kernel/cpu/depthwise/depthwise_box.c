@@ -60,7 +60,7 @@ static int64_t channels_of(const iso_depthwise_t *conv,
 static const float *weights_of(const iso_depthwise_t *conv,
                                const iso_depthwise_box_t *box)
 {
-    return conv->weights + box->block * conv->taps * BLOCK;
+    return conv->weights + box->block * conv->depth * conv->taps * BLOCK;
 }
 
 /* First element of a channel block of an image. */
@@ -113,12 +113,13 @@ static void pass_box(const iso_depthwise_t *conv,
 
 /* ---- Position by position ---- */
 
-/* The sum of one channel. Every tap is multiplied, also in the padding. */
-static float sum_of(const iso_depthwise_t *conv, const float *x, int64_t x_step,
-                    const float *weights, const int64_t out[ISO_MAX_SPATIAL])
+/* A sum, and the products of one channel. Every tap is multiplied, also in the
+ * padding. */
+static float add_channel(const iso_depthwise_t *conv, const float *x,
+                         int64_t x_step, const float *weights,
+                         const int64_t out[ISO_MAX_SPATIAL], float sum)
 {
     const iso_geometry_t *g = &conv->g;
-    float sum = 0;
 
     for (int64_t t = 0; t < conv->taps; t++) {
         const int64_t d =
@@ -134,6 +135,21 @@ static float sum_of(const iso_depthwise_t *conv, const float *x, int64_t x_step,
         }
         sum = fmaf(value, weights[t * BLOCK], sum);
     }
+    return sum;
+}
+
+/* x: the first channel of the group. */
+static float sum_of(const iso_depthwise_t *conv, const float *x,
+                    const float *weights, const int64_t out[ISO_MAX_SPATIAL])
+{
+    const int64_t x_step = conv->in_is_plain ? 1 : BLOCK;
+    const int64_t x_next = conv->in_is_plain ? conv->in_plane : 1;
+    float sum = 0;
+
+    for (int64_t c = 0; c < conv->depth; c++) {
+        sum = add_channel(conv, x + c * x_next, x_step,
+                          weights + c * conv->taps * BLOCK, out, sum);
+    }
     return sum + 0.0F;
 }
 
@@ -147,12 +163,12 @@ static float finished(const iso_depthwise_t *conv, float value)
                               &coeff, value);
 }
 
-/* A row of one channel; x, y and weights begin at the channel. */
+/* A row of one channel; y and weights begin at the channel, x at the first one
+ * of its group. */
 static void slow_row(const iso_depthwise_t *conv,
                      const iso_depthwise_box_t *box, int64_t row,
                      const float *x, const float *weights, float bias, float *y)
 {
-    const int64_t x_step = conv->in_is_plain ? 1 : BLOCK;
     const int64_t y_step = conv->out_is_plain ? 1 : BLOCK;
     int64_t out[ISO_MAX_SPATIAL] = {box->deep, row, 0};
 
@@ -160,7 +176,7 @@ static void slow_row(const iso_depthwise_t *conv,
     for (int64_t i = 0; i < box->columns; i++) {
         out[2] = box->column + i;
         y[out[2] * y_step] =
-            finished(conv, sum_of(conv, x, x_step, weights, out) + bias);
+            finished(conv, sum_of(conv, x, weights, out) + bias);
     }
 }
 
@@ -178,8 +194,8 @@ static void slow_box(const iso_depthwise_t *conv,
 
     for (int64_t r = box->row; r < box->row + box->rows; r++) {
         for (int64_t c = 0; c < channels_of(conv, box); c++) {
-            slow_row(conv, box, r, x + c * x_next, weights_of(conv, box) + c,
-                     bias != NULL ? bias[c] : 0, y + c * y_next);
+            slow_row(conv, box, r, x + c / conv->depth * conv->depth * x_next,
+                     weights_of(conv, box) + c, bias != NULL ? bias[c] : 0, y + c * y_next);
         }
     }
 }
@@ -267,7 +283,9 @@ static void run_rows(const iso_depthwise_t *conv,
 {
     const iso_geometry_t *g = &conv->g;
     iso_depthwise_run_t run = {
+        .depth = conv->depth,
         .weights = weights_of(conv, box),
+        .weights_channel = conv->taps * BLOCK,
         .rows = axis_of(conv, 1, source, box->row, box->rows),
         .columns = axis_of(conv, 2, source, box->column, box->columns),
         .bias = conv->bias != NULL ? conv->bias + box->block * BLOCK : NULL,
@@ -276,7 +294,7 @@ static void run_rows(const iso_depthwise_t *conv,
         .channels = conv->channels - box->block * BLOCK,
         .n_blocks = box->blocks,
         .in_block = conv->in_plane * BLOCK,
-        .weights_block = conv->taps * BLOCK,
+        .weights_block = conv->depth * conv->taps * BLOCK,
         .out_block = conv->out_plane * BLOCK,
     };
     int64_t d = source_of(conv, 0, box->deep, 0);

@@ -18,6 +18,7 @@ typedef struct iso_depthwise {
     const iso_blocked_isa_t *blocked;
     iso_geometry_t g; /* axis 2 runs along the rows */
     int64_t channels;
+    int64_t depth; /* channels of a group */
     int64_t blocks;
     int64_t taps;
     int64_t in_plane; /* elements of one channel */
@@ -26,7 +27,7 @@ typedef struct iso_depthwise {
     bool out_is_plain;
     bool is_finite;
     const float *x;
-    const float *weights; /* (blocks, taps, 16) */
+    const float *weights; /* (blocks, depth, taps, 16) */
     const float *bias;    /* (channels) or NULL */
     const float *addend;  /* as y, or NULL */
     float *y;
