@@ -10,8 +10,9 @@
 
 enum {
     MOST_TAPS = ISO_BLOCK_MOST,
-    LEAST_LANES = 8,   /* fewer leave most of a panel empty */
-    LEAST_OF_GROUP = 1,
+    LEAST_LANES = 8,   /* fewer leave most of a panel empty, */
+    LEAST_OF_ALL = 5,  /* which is worth while for one group's images; */
+    LEAST_TRANSPOSED = 1, /* and always between strides */
     TILE_COLUMNS = 14, /* of the output, computed at once */
 };
 
@@ -156,8 +157,14 @@ static bool spec_of_conv(const iso_graph_t *graph, const iso_node_t *node,
         spec->groups = 1;
         spec->lanes = param.groups * out;
     }
-    return spec->lanes >= (param.groups == 1 ? LEAST_LANES : LEAST_OF_GROUP) &&
-           strip_fits(&param.window, in);
+
+    const int64_t least = is_transposed       ? LEAST_TRANSPOSED
+                          : param.groups == 1 ? LEAST_OF_ALL
+                          : spec->kind == ISO_PANELS_DEPTHWISE
+                              ? 1
+                              : LEAST_LANES;
+
+    return spec->lanes >= least && strip_fits(&param.window, in);
 }
 
 static bool spec_of_matrix(const iso_graph_t *graph, const iso_node_t *node,

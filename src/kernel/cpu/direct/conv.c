@@ -94,6 +94,13 @@ iso_status_t iso__direct_conv(const iso_cpu_t *cpu, const iso_cpu_step_t *step)
  * the first: a run for each remainder.
  */
 
+enum { NEAR_ELEMENTS = 96 * 1024 /* of a second-level cache */ };
+
+static int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static int64_t remainder_of(int64_t a, int64_t b)
 {
     return (a % b + b) % b;
@@ -133,9 +140,9 @@ static void set_axis(const iso_geometry_t *whole, int axis, int64_t first,
     direct->taps[axis] = (iso_tap_line_t){taps, last, -apart};
 }
 
-/* The run of some remainders. */
-static void run_outputs(const iso_cpu_t *cpu, const iso_cpu_step_t *step,
-                        const iso_geometry_t *whole, const int64_t *first,
+/* Rows [row, row + rows) of the outputs of some remainders. */
+static void run_outputs(const iso_cpu_t *cpu, const iso_geometry_t *whole,
+                        const int64_t *first, int64_t row, int64_t rows,
                         const iso_direct_t *all)
 {
     iso_direct_t direct = *all;
@@ -149,15 +156,47 @@ static void run_outputs(const iso_cpu_t *cpu, const iso_cpu_step_t *step,
         out += first[i] * direct.out_step[i];
         direct.out_step[i] *= whole->divide[i];
     }
+    direct.geometry.out[1] = min64(rows, direct.geometry.out[1] - row);
+    direct.geometry.shift[1] += row;
+    out += row * direct.out_step[1];
     direct.out += out;
     if (direct.addend != NULL) {
         direct.addend += out;
     }
-    if (is_empty && step->panels->is_finite) { /* sums of nothing: one will do */
+    if (is_empty && direct.panels->is_finite) { /* sums of nothing: one will do */
         direct.channels = 1;
         direct.blocks = iso_blocks_of_conv(1, all->blocks.taps);
     }
-    iso__direct_run(cpu, &direct);
+    if (direct.geometry.out[1] > 0) {
+        iso__direct_run(cpu, &direct);
+    }
+}
+
+/* Rows that the runs of all remainders do one after the other: what they read
+ * stays near, unless the weights are more than that. */
+static int64_t rows_at_once(const iso_cpu_t *cpu, const iso_direct_t *direct,
+                            const iso_geometry_t *whole)
+{
+    const iso_panels_spec_t *spec = &direct->panels->spec;
+    const int64_t row = direct->groups * direct->channels * whole->in[2];
+    const int64_t weights = direct->groups * spec->lanes * spec->length;
+    const int64_t rows = NEAR_ELEMENTS * (int64_t)cpu->threads / row;
+
+    return weights > row * whole->in[1] ? INT64_MAX : rows < 1 ? 1 : rows;
+}
+
+static void run_rows(const iso_cpu_t *cpu, const iso_geometry_t *whole,
+                     int64_t row, int64_t rows, const iso_direct_t *direct)
+{
+    iso__walk_t first;
+
+    iso__walk_begin(&first, ISO_MAX_SPATIAL, whole->divide);
+
+    const int64_t count = iso__walk_count(&first);
+
+    for (int64_t i = 0; i < count; i++, iso__walk_next(&first)) {
+        run_outputs(cpu, whole, first.index, row, rows, direct);
+    }
 }
 
 iso_status_t iso__direct_transposed(const iso_cpu_t *cpu,
@@ -172,15 +211,22 @@ iso_status_t iso__direct_transposed(const iso_cpu_t *cpu,
     const iso_geometry_t whole = iso__geometry_of_transpose(
         &param.window, &x->dims[2], &step->output->dims[2]);
     iso_direct_t direct = direct_of(cpu, step, &param);
-    iso__walk_t runs;
 
     set_output(step, whole.out, &direct);
-    iso__walk_begin(&runs, ISO_MAX_SPATIAL, whole.divide);
 
-    const int64_t count = iso__walk_count(&runs);
+    const int64_t all = (whole.out[1] - 1) / whole.divide[1] + 1;
+    const int64_t rows = min64(rows_at_once(cpu, &direct, &whole), all);
 
-    for (int64_t i = 0; i < count; i++, iso__walk_next(&runs)) {
-        run_outputs(cpu, step, &whole, runs.index, &direct);
+    direct.images = rows < all ? 1 : x->dims[0];
+    for (int64_t image = 0; image < x->dims[0]; image += direct.images) {
+        for (int64_t row = 0; row < all; row += rows) {
+            run_rows(cpu, &whole, row, rows, &direct);
+        }
+        direct.in += direct.images * direct.in_image;
+        direct.out += direct.images * direct.out_image;
+        if (direct.addend != NULL) {
+            direct.addend += direct.images * direct.out_image;
+        }
     }
     return ISO_OK;
 }

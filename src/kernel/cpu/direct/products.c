@@ -103,25 +103,20 @@ static bool is_needed(const iso_direct_t *direct, const iso_taps_t *taps,
     return reads || !direct->panels->is_finite;
 }
 
-/* Append the products of one channel of a block. */
-static void add_channel(const iso_direct_t *direct, const iso_reach_t *reach,
-                        const iso_tile_place_t *tile, const iso_taps_t *taps,
-                        int64_t channel, iso_products_t *products,
-                        iso_product_t *list)
+/* The products of the first channel of a block. */
+static void add_first_channel(const iso_direct_t *direct,
+                              const iso_reach_t *reach,
+                              const iso_tile_place_t *tile,
+                              const iso_taps_t *taps, iso_products_t *products,
+                              iso_product_t *list)
 {
-    const int64_t in = channel / ISO_BLOCK_CHANNELS * reach->block_step +
-                       channel % ISO_BLOCK_CHANNELS;
-    const int64_t n = direct->blocks.taps;
-
-    for (int64_t tap = 0; tap < n; tap++) {
+    for (int64_t tap = 0; tap < direct->blocks.taps; tap++) {
         const place_t place = place_of(direct, tap);
-        iso_product_t product = {
-            .row = (uint16_t)(channel * n + tap),
-            .kind = ISO_PRODUCT_OF_ZEROS,
-        };
+        iso_product_t product = {.row = (uint16_t)tap,
+                                 .kind = ISO_PRODUCT_OF_ZEROS};
 
         if (place.exists) {
-            product.in = (int32_t)(in + place.tap[0] * reach->tap_step[0] +
+            product.in = (int32_t)(place.tap[0] * reach->tap_step[0] +
                                    place.tap[1] * reach->tap_step[1] +
                                    place.tap[2] * reach->tap_step[2]);
             product.kind = (uint16_t)kind_of(direct, tile, place.tap[2]);
@@ -134,6 +129,7 @@ static void add_channel(const iso_direct_t *direct, const iso_reach_t *reach,
     }
 }
 
+/* The other channels read the same elsewhere. */
 static void make_products(const iso_direct_t *direct, const iso_reach_t *reach,
                           const iso_tile_place_t *tile, const iso_taps_t *taps,
                           iso_products_t *products, iso_product_t *list)
@@ -145,12 +141,25 @@ static void make_products(const iso_direct_t *direct, const iso_reach_t *reach,
         direct->channels - (direct->blocks.count - 1) * direct->blocks.channels;
 
     *products = (iso_products_t){.list = list};
-    for (int64_t c = 0; c < most; c++) {
-        add_channel(direct, reach, tile, taps, c, products, list);
-        if (c + 1 == last) {
-            products->n_last = products->n;
+    add_first_channel(direct, reach, tile, taps, products, list);
+
+    const int64_t n = products->n;
+
+    for (int64_t c = 1; c < most; c++) {
+        const int32_t in =
+            (int32_t)(c / ISO_BLOCK_CHANNELS * reach->block_step +
+                      c % ISO_BLOCK_CHANNELS);
+        const uint16_t row = (uint16_t)(c * direct->blocks.taps);
+
+        for (int64_t i = 0; i < n; i++) {
+            list[c * n + i] =
+                (iso_product_t){.in = list[i].in + in,
+                                .row = (uint16_t)(list[i].row + row),
+                                .kind = list[i].kind};
         }
     }
+    products->n = n * most;
+    products->n_last = n * last;
 }
 
 const iso_products_t *iso__products_of(const iso_direct_t *direct,
