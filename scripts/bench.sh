@@ -5,8 +5,8 @@
 #
 #   scripts/bench.sh [OPTION...] [NAME...]
 #
-# NAME    conv mobile matmul resnet50 vit bert pipeline load memory; all of
-#         them by default
+# NAME    conv mobile grouped transposed matmul resnet50 vit bert pipeline load
+#         memory; all of them by default
 #   --json F       what was measured, a list of objects, each with the machine; the
 #                  rows also as F with .tsv, for scripts/experiments/bench.gp
 #   --build DIR    a build folder (build/release)
@@ -21,7 +21,7 @@ set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
 . "$source/scripts/mpi_env.sh"
 mpirun=${MPIEXEC:-mpirun}
-known=(conv mobile matmul resnet50 vit bert pipeline load memory)
+known=(conv mobile grouped transposed matmul resnet50 vit bert pipeline load memory)
 
 # ---- Options ----
 
@@ -173,10 +173,10 @@ ort_field() { # NAME
 # ---- Benches ----
 
 image_net=resnet50 load_net=vgg19 count=192
-convs=resnet50 mobile=mobile products=all
+convs=resnet50 mobile=mobile grouped=grouped transposed=transposed products=all
 if [ "$quick" ]; then
     image_net=fashion_cnn load_net=fashion_cnn count=64 repeats=1
-    convs=tiny mobile=tiny products=tiny
+    convs=tiny mobile=tiny grouped=tiny transposed=tiny products=tiny
 fi
 
 convolutions() { # LIST
@@ -190,6 +190,14 @@ bench_conv() {
 
 bench_mobile() {
     convolutions "$mobile"
+}
+
+bench_grouped() {
+    convolutions "$grouped"
+}
+
+bench_transposed() {
+    convolutions "$transposed"
 }
 
 bench_matmul() {

@@ -10,10 +10,10 @@
 
 enum {
     MOST_TAPS = ISO_BLOCK_MOST,
-    LEAST_LANES = 8,   /* fewer leave most of a panel empty, */
-    LEAST_OF_ALL = 5,  /* which is worth while for one group's images; */
+    LEAST_LANES = 8,      /* fewer leave most of a panel empty, */
+    LEAST_OF_ALL = 5,     /* which is worth while for one group's images; */
     LEAST_TRANSPOSED = 1, /* and always between strides */
-    TILE_COLUMNS = 14, /* of the output, computed at once */
+    TILE_COLUMNS = 14,    /* of the output, computed at once */
 };
 
 /* Bytes of panels of as many weights, padding included, fit in 63 bits. */
@@ -160,9 +160,8 @@ static bool spec_of_conv(const iso_graph_t *graph, const iso_node_t *node,
 
     const int64_t least = is_transposed       ? LEAST_TRANSPOSED
                           : param.groups == 1 ? LEAST_OF_ALL
-                          : spec->kind == ISO_PANELS_DEPTHWISE
-                              ? 1
-                              : LEAST_LANES;
+                          : spec->kind == ISO_PANELS_DEPTHWISE ? 1
+                                                               : LEAST_LANES;
 
     return spec->lanes >= least && strip_fits(&param.window, in);
 }

@@ -161,10 +161,10 @@ double bench_conv_flops(const bench_conv_t *conv)
 {
     const int64_t in = conv->in / conv->groups;
 
-    const int64_t places = conv->is_transposed
-                               ? conv->size * conv->size
-                               : bench_conv_out_size(conv, 0) *
-                                     bench_conv_out_size(conv, 1);
+    const int64_t places =
+        conv->is_transposed
+            ? conv->size * conv->size
+            : bench_conv_out_size(conv, 0) * bench_conv_out_size(conv, 1);
 
     return 2.0 * (double)(conv->images * conv->out) * (double)places *
            (double)in * (double)(conv->kernel[0] * conv->kernel[1]);

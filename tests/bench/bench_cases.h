@@ -29,8 +29,8 @@ typedef struct bench_product {
     int64_t k;
 } bench_product_t;
 
-/* Convolutions: "resnet50", "mobile", "grouped", "transposed" or "tiny". Products: "all" or "tiny".
- * NULL for another name. */
+/* Convolutions: "resnet50", "mobile", "grouped", "transposed" or "tiny".
+ * Products: "all" or "tiny". NULL for another name. */
 const bench_conv_t *bench_conv_list(const char *name, int *count_out);
 const bench_product_t *bench_product_list(const char *name, int *count_out);
 

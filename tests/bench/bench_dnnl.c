@@ -211,10 +211,9 @@ bench_dnnl_t *bench_dnnl_conv(const bench_conv_t *conv, const float *x,
         .pads = {bench_conv_pad(conv, 0), bench_conv_pad(conv, 1)}};
     const int w_rank = grouped ? 5 : 4;
     bench_dnnl_t *job = new_job(1);
-    const plain_descs_t plain = {
-        desc_of(4, x_dims, dnnl_nchw),
-        desc_of(w_rank, w_dims, weights_tag(conv)),
-        desc_of(4, y_dims, dnnl_nchw)};
+    const plain_descs_t plain = {desc_of(4, x_dims, dnnl_nchw),
+                                 desc_of(w_rank, w_dims, weights_tag(conv)),
+                                 desc_of(4, y_dims, dnnl_nchw)};
     const plain_descs_t any = {desc_of(4, x_dims, dnnl_format_tag_any),
                                desc_of(w_rank, w_dims, dnnl_format_tag_any),
                                desc_of(4, y_dims, dnnl_format_tag_any)};

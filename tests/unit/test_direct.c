@@ -146,12 +146,11 @@ static iso_status_t add_node(run_t *run, int which, iso_op_t op, int n_inputs,
 
 static iso_status_t add_leaves(const sample_t *sample, run_t *run)
 {
-    const int64_t lanes =
-        sample->op == ISO_OP_CONV_TRANSPOSE
-            ? sample->groups * sample->w.dim[1].size
-        : sample->op == ISO_OP_CONV || sample->trans_b != 0
-            ? sample->w.dim[0].size
-            : sample->w.dim[1].size;
+    const int64_t lanes = sample->op == ISO_OP_CONV_TRANSPOSE
+                              ? sample->groups * sample->w.dim[1].size
+                          : sample->op == ISO_OP_CONV || sample->trans_b != 0
+                              ? sample->w.dim[0].size
+                              : sample->w.dim[1].size;
     const iso_shape_t bias = iso_shape_of(1, &lanes);
 
     ISO_TRY(iso_graph_add_input(run->graph, "x", ISO_DTYPE_F32, &sample->x,

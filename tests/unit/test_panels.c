@@ -33,7 +33,7 @@ typedef struct panels_case {
 
 #define CONV(x, w, attrs) \
     "x = input f32[" x "]\nw = param f32[" w "]\ny = conv(x, w)" attrs
-#define TRANSPOSED(x, w, attrs)                     \
+#define TRANSPOSED(x, w, attrs)                    \
     "x = input f32[" x "]\nw = param f32[" w "]\n" \
     "y = conv_transpose(x, w)" attrs
 #define PRODUCT(x, w) \
@@ -43,15 +43,15 @@ typedef struct panels_case {
 #define GEMM_C(c, attrs)                                       \
     "x = input f32[2,9]\nw = param f32[9,8]\nc = param f32[" c \
     "]\ny = gemm(x, w, c)" attrs
-#define IS(panels_kind, n_groups, n_lanes, n_products)          \
-    true,                                                       \
-    {                                                           \
+#define IS(panels_kind, n_groups, n_lanes, n_products)             \
+    true,                                                          \
+    {                                                              \
         ISO_PANELS_##panels_kind, n_groups, n_lanes, n_products, 0 \
     }
-#define IS_TRANSPOSED(n_groups, n_lanes, n_products, n_taps)                 \
-    true,                                                                    \
-    {                                                                        \
-        ISO_PANELS_CONV_TRANSPOSED, n_groups, n_lanes, n_products, n_taps    \
+#define IS_TRANSPOSED(n_groups, n_lanes, n_products, n_taps)              \
+    true,                                                                 \
+    {                                                                     \
+        ISO_PANELS_CONV_TRANSPOSED, n_groups, n_lanes, n_products, n_taps \
     }
 #define IS_NOT \
     false,     \

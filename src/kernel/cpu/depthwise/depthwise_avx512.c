@@ -20,8 +20,8 @@ typedef __m512i vec_choice_t;
 
 static inline vec_choice_t vec_choice(int depth, int c)
 {
-    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
-                                            11, 12, 13, 14, 15);
+    const __m512i lanes =
+        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 
     return _mm512_or_si512(_mm512_and_si512(lanes, _mm512_set1_epi32(-depth)),
                            _mm512_set1_epi32(c));

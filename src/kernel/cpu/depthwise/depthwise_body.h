@@ -246,8 +246,8 @@ static void one_by_one(const iso_depthwise_run_t *run, const row_t *row,
                        int64_t column, float *out, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        tile(run, row, true, column + i * run->columns.stride, out + i * BLOCK, 0, 1,
-             1);
+        tile(run, row, true, column + i * run->columns.stride, out + i * BLOCK,
+             0, 1, 1);
     }
 }
 
@@ -367,8 +367,8 @@ static row_fn *function_of(const iso_depthwise_run_t *run)
     row_fn *function = NULL;
 
     if (axis->taps <= TAPS_MOST && axis->dilation == 1 && axis->stride <= 2) {
-        function = (run->depth > 1 ? grouped : own)[axis->taps]
-                                                   [axis->stride - 1];
+        function =
+            (run->depth > 1 ? grouped : own)[axis->taps][axis->stride - 1];
     }
     return function != NULL ? function : run_taps;
 }

@@ -195,7 +195,8 @@ static void slow_box(const iso_depthwise_t *conv,
     for (int64_t r = box->row; r < box->row + box->rows; r++) {
         for (int64_t c = 0; c < channels_of(conv, box); c++) {
             slow_row(conv, box, r, x + c / conv->depth * conv->depth * x_next,
-                     weights_of(conv, box) + c, bias != NULL ? bias[c] : 0, y + c * y_next);
+                     weights_of(conv, box) + c, bias != NULL ? bias[c] : 0,
+                     y + c * y_next);
         }
     }
 }

@@ -56,8 +56,7 @@ static iso_direct_t direct_of(const iso_cpu_t *cpu, const iso_cpu_step_t *step,
         .in_image = image_of(x, format),
     };
 
-    direct.blocks =
-        iso_blocks_of_conv(direct.channels, positions_of(weights));
+    direct.blocks = iso_blocks_of_conv(direct.channels, positions_of(weights));
     if (step->node->n_inputs > 2 && step->inputs[2] != NULL) {
         direct.bias = step->inputs[2]->data;
     }
@@ -163,7 +162,8 @@ static void run_outputs(const iso_cpu_t *cpu, const iso_geometry_t *whole,
     if (direct.addend != NULL) {
         direct.addend += out;
     }
-    if (is_empty && direct.panels->is_finite) { /* sums of nothing: one will do */
+    if (is_empty &&
+        direct.panels->is_finite) { /* sums of nothing: one will do */
         direct.channels = 1;
         direct.blocks = iso_blocks_of_conv(1, all->blocks.taps);
     }

@@ -260,8 +260,8 @@ static void set_finish(const iso_direct_t *direct, int offset,
     if (direct->addend == NULL && is_plain_before && direct->after.is_relu) {
         finish->is_relu = true; /* of what is one already: the same */
     }
-    finish->is_general = direct->is_spread || offset != 0 ||
-                         !is_plain_before || !is_plain_after;
+    finish->is_general =
+        direct->is_spread || offset != 0 || !is_plain_before || !is_plain_after;
 }
 
 /* Where the first pixel of a row of the task lies in the output. */
@@ -269,10 +269,9 @@ static int64_t out_at(const task_t *task, int64_t image, int64_t row,
                       int64_t lane)
 {
     const iso_direct_t *direct = task->tasks->direct;
-    const int64_t at = image * direct->out_image +
-                       task->pixels.plane * direct->out_step[0] +
-                       row * direct->out_step[1] +
-                       task->pixels.column * direct->out_step[2];
+    const int64_t at =
+        image * direct->out_image + task->pixels.plane * direct->out_step[0] +
+        row * direct->out_step[1] + task->pixels.column * direct->out_step[2];
 
     if (direct->is_spread) {
         return at + lane * direct->out_channel;

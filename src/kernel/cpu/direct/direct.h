@@ -32,9 +32,12 @@ typedef struct iso_tap_line {
     int64_t step; /* may be negative */
 } iso_tap_line_t;
 
-#define ISO_ONE_TAP               \
-    {                             \
-        {1, 0, 1}, {1, 0, 1}, {1, 0, 1} \
+#define ISO_ONE_TAP           \
+    {                         \
+        {1, 0, 1}, {1, 0, 1}, \
+        {                     \
+            1, 0, 1           \
+        }                     \
     }
 
 typedef struct iso_direct {

@@ -20,7 +20,9 @@
 
 enum {
     LINE = 16,  /* elements of a line of the cache */
-    AHEAD = 16, /* rows of a panel that are asked for before they are met */
+    AHEAD = 16, /* rows of a panel that are asked for before they are met, */
+    FEW_VECTORS = 4, /* but by few pixels, which read them from end to end at
+                      * the memory's speed: the CPU does that better itself */
 };
 
 #define TILE_INLINE static inline __attribute__((always_inline))
@@ -56,7 +58,7 @@ TILE_INLINE void add_product(const iso_tile_t *tile, const float *x,
         const int lane = v * VEC_LANES;
 
         weights[v] = weight_at(row, tile->panel_step, v);
-        if (lane % LINE == 0) {
+        if (lane % LINE == 0 && vectors < FEW_VECTORS) {
             __builtin_prefetch(row + (ptrdiff_t)AHEAD * ISO_PANEL_LANES +
                                lane / ISO_PANEL_LANES * tile->panel_step +
                                lane % ISO_PANEL_LANES);
@@ -455,8 +457,8 @@ static void store_spread(const iso_tile_t *tile, int pixels, int lanes,
 static void store_lanes(const iso_tile_t *tile, int first, vec_t sums,
                         float *out)
 {
-    const int rest = ISO_BLOCK_CHANNELS -
-                     (tile->offset + first) % ISO_BLOCK_CHANNELS;
+    const int rest =
+        ISO_BLOCK_CHANNELS - (tile->offset + first) % ISO_BLOCK_CHANNELS;
     const uint32_t lanes = bits_of_first(tile->lanes - first);
     const uint32_t head = lanes & bits_of_first(rest);
 
@@ -472,7 +474,8 @@ static void store_vectors(const iso_tile_t *tile, int pixels, int lanes,
 {
     for (int p = 0; p < pixels; p++) {
         for (int lane = 0; lane < tile->lanes; lane += VEC_LANES) {
-            store_lanes(tile, lane, vec_load(sums + (ptrdiff_t)p * lanes + lane),
+            store_lanes(tile, lane,
+                        vec_load(sums + (ptrdiff_t)p * lanes + lane),
                         tile->out + p * tile->out_pixel);
         }
     }
