@@ -106,7 +106,7 @@ rm resnet50.* bert.*
 
 "$ISO_SOURCE_DIR/scripts/bench.sh" --build "$BENCHES/../.." --quick --json b.json >bench.txt
 lines 1 "^bench: ISOTOME_ORT is not set: without ONNX Runtime\$" bench.txt
-lines 9 "^-- [a-z0-9]+ --\$" bench.txt
+lines 11 "^-- [a-z0-9]+ --\$" bench.txt
 lines 2 "^load, [14] ranks +$number GB/s +dd +$number +ratio +$number\$" bench.txt
 lines 1 "^pipeline of 2 stages +$number samples/s +slowest stage alone +$number +ratio" bench.txt
 lines 3 "^fashion_cnn 2 ranks,? .* $number samples/s" bench.txt
