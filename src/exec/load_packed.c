@@ -43,8 +43,10 @@ static void add_key(const iso_load_t *load, const iso__load_part_t *part,
     for (int i = 0; i < part->uses.n_specs; i++) {
         const iso_panels_spec_t *spec = &part->uses.specs[i];
 
-        iso_text_add(key, "; kind %d %" PRId64 " %" PRId64 " %" PRId64,
-                     (int)spec->kind, spec->groups, spec->lanes, spec->length);
+        iso_text_add(key,
+                     "; kind %d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
+                     (int)spec->kind, spec->groups, spec->lanes, spec->length,
+                     spec->taps);
     }
 }
 
