@@ -97,18 +97,36 @@ static void add_of_planned(double measured_bytes, double planned_bytes,
                  iso_text_bytes((size_t)planned_bytes, planned));
 }
 
+/* Host and cores, as much of them as keeps the table in 130 columns; all of
+ * the cores are in the JSON file. */
+static void add_place(const iso_report_rank_t *rank, iso_text_t *cells)
+{
+    enum { HOST_LENGTH = 12, CORES_LENGTH = 7 };
+    iso_text_t cores = {0};
+
+    iso_cores_add_text(&rank->binding.cores, &cores);
+    iso_text_add(cells, "\t%.*s\t", HOST_LENGTH, rank->host);
+    if (cores.length > CORES_LENGTH) {
+        iso_text_add(cells, "%.*s+", CORES_LENGTH - 1, cores.data);
+    } else {
+        iso_text_add(cells, "%s", cores.length > 0 ? cores.data : "?");
+    }
+    iso_text_free(&cores);
+}
+
 static void add_rank(const iso_report_rank_t *rank, int number,
                      iso_text_t *cells)
 {
     const iso_times_t *times = &rank->times;
 
     if (rank->stage < 0) {
-        iso_text_add(cells, "%d\tidle\t%.*s\n", number, ISO_TABLE_HOST_LENGTH,
-                     rank->host);
+        iso_text_add(cells, "%d\tidle", number);
+        add_place(rank, cells);
+        iso_text_add(cells, "\n");
         return;
     }
-    iso_text_add(cells, "%d\t%d.%d\t%.*s", number, rank->stage, rank->worker,
-                 ISO_TABLE_HOST_LENGTH, rank->host);
+    iso_text_add(cells, "%d\t%d.%d", number, rank->stage, rank->worker);
+    add_place(rank, cells);
     iso_text_add(cells, "\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f",
                  times->load_s, times->read_s, times->receive_s,
                  times->compute_s, times->exchange_s, times->send_s,
@@ -122,14 +140,15 @@ static void add_table(const iso_report_t *report, iso_text_t *text)
 {
     iso_text_t cells = {0};
 
-    iso_text_add(&cells, "rank\tstage\thost\tload\tread\treceive\tcompute\t"
-                         "exchange\tsend\twrite\tweights read\tpeak memory\n");
+    iso_text_add(&cells,
+                 "rank\tstage\thost\tcores\tload\tread\treceive\tcompute\t"
+                 "exchange\tsend\twrite\tweights read\tpeak memory\n");
     for (int rank = 0; rank < report->size; rank++) {
         add_rank(&report->ranks[rank], rank, &cells);
     }
     iso_text_add(text, "where the time went (seconds), and measured of "
                        "planned bytes:\n");
-    iso_table_add(text, "rrlrrrrrrrrr", &cells);
+    iso_table_add(text, "rrllrrrrrrrrr", &cells);
     iso_text_free(&cells);
 }
 
@@ -198,20 +217,25 @@ iso_status_t iso_report_print(const iso_report_t *report, FILE *file)
 static json_t *rank_json(const iso_report_rank_t *rank, int number)
 {
     const iso_times_t *times = &rank->times;
+    iso_text_t cores = {0};
 
-    return json_pack(
-        "{s:i, s:i, s:i, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
-        "s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+    iso_cores_add_text(&rank->binding.cores, &cores);
+    json_t *json = json_pack(
+        "{s:i, s:i, s:i, s:s, s:s?, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
+        "s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
         "rank", number, "stage", rank->stage, "worker", rank->worker, "host",
-        rank->host, "device", rank->device, "load_s", times->load_s, "read_s",
-        times->read_s, "receive_s", times->receive_s, "compute_s",
-        times->compute_s, "exchange_s", times->exchange_s, "send_s",
-        times->send_s, "write_s", times->write_s, "total_s", times->total_s,
-        "sent_bytes", rank->sent_bytes, "exchanged_bytes",
+        rank->host, "cores", cores.data, "device", rank->device, "load_s",
+        times->load_s, "read_s", times->read_s, "receive_s", times->receive_s,
+        "compute_s", times->compute_s, "exchange_s", times->exchange_s,
+        "send_s", times->send_s, "write_s", times->write_s, "total_s",
+        times->total_s, "sent_bytes", rank->sent_bytes, "exchanged_bytes",
         rank->exchanged_bytes, "weight_bytes_read", rank->read_bytes,
         "weight_bytes_packed", rank->packed_bytes, "weight_bytes_planned",
         rank->planned_read_bytes, "peak_bytes", rank->peak_bytes,
         "peak_bytes_planned", rank->planned_peak_bytes);
+
+    iso_text_free(&cores);
+    return json;
 }
 
 /* NULL when memory runs out. */

@@ -9,6 +9,7 @@
 
 #include "exec/times.h"
 #include "io/draft.h"
+#include "par/affinity.h"
 
 #include <mpi.h>
 
@@ -22,6 +23,7 @@ typedef struct iso_report_rank {
     char device[ISO_REPORT_TEXT_BYTES];
     int stage; /* -1: idle */
     int worker;
+    iso_affinity_t binding;
     iso_times_t times;
     double sent_bytes;      /* in messages, whole job */
     double exchanged_bytes; /* sent to workers of the stage, whole job */

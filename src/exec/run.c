@@ -12,6 +12,7 @@
 #include "exec/watch.h"
 #include "exec/worker.h"
 #include "io/packed.h"
+#include "par/affinity.h"
 #include "par/fields.h"
 #include "par/par.h"
 #include "plan/plan_local.h"
@@ -25,6 +26,7 @@ typedef struct job {
     const iso_watch_t *watch; /* NULL: nobody watches */
     MPI_Comm comm;
     int rank;
+    iso_affinity_t binding;
     iso_job_plan_t plan;
     iso_feed_t *feed;
     iso_batches_t batches;
@@ -266,6 +268,7 @@ static iso_status_t work(job_t *job)
 static void fill_report(const job_t *job, iso_report_rank_t *mine)
 {
     (void)snprintf(mine->host, sizeof mine->host, "%s", iso_par_host());
+    mine->binding = job->binding;
     mine->stage = stage_of(job);
     if (is_idle(job)) {
         return;
@@ -361,10 +364,21 @@ static iso_status_t finish(job_t *job, FILE *table)
     return iso_par_agree(status, job->comm);
 }
 
-/* Collective, as is each of the five; each ends with a common status. */
+/* Cores that ranks share are said before a long job, not after it; who watches
+ * values does not care. A rank without a stage waits, which takes a core as
+ * well. Collective. */
+static iso_status_t check_binding(job_t *job)
+{
+    job->binding = iso_affinity_here(is_idle(job) ? 1 : job->options->threads);
+    return job->watch == NULL ? iso_affinity_check(&job->binding, job->comm)
+                              : ISO_OK;
+}
+
+/* Collective, as is each of the six; each ends with a common status. */
 static iso_status_t run_job(job_t *job, FILE *table)
 {
     ISO_TRY(iso_job_plan_agree(job->options, job->comm, &job->plan));
+    ISO_TRY(check_binding(job));
     ISO_TRY(count_samples(job));
     ISO_TRY(prepare(job));
     ISO_TRY(work(job));

@@ -7,6 +7,7 @@
 #include "exec/job_machine.h"
 #include "io/draft.h"
 #include "lab/calibrate_impl.h"
+#include "par/affinity.h"
 #include "par/fields.h"
 #include "par/par.h"
 #include "plan/machine_fit.h"
@@ -40,12 +41,14 @@ static iso_status_t compare_programs(MPI_Comm comm)
 static iso_status_t reserve(calibration_t *job)
 {
     const iso_calibrate_options_t *options = job->options;
+    const iso_affinity_t binding = iso_affinity_here(options->threads);
     iso_status_t status = ISO_OK;
 
     if (iso_par_rank(job->comm) == 0) {
         status = iso_draft_create(options->path, options->force, &job->draft);
     }
     ISO_TRY(iso_par_agree(status, job->comm));
+    ISO_TRY(iso_affinity_check(&binding, job->comm));
     ISO_TRY(iso_job_machine(job->comm, &job->machine));
     return iso_par_agree(iso_device_open("cpu", options->threads, &job->device),
                          job->comm);

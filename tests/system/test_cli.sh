@@ -206,7 +206,7 @@ same one.npy y.npy
 grep -q "^20 samples in micro-batches of 20 took .* samples/s on cpu" table.txt ||
     fail "the line under the table"
 awk 'length > 130 {print; bad = 1}
-     NR > 2 && $1 ~ /^[0-9]$/ && ($2 != 2 - $1 ".0" || NF != 20) {print; bad = 1}
+     NR > 2 && $1 ~ /^[0-9]$/ && ($2 != 2 - $1 ".0" || NF != 21) {print; bad = 1}
      END {exit bad}' table.txt || fail "the table of a run"
 expect 2 "leave out --grid, .*--micro-batch" on 1 "$ISOTOME" run net.h5 -i x.npy \
     -o z.npy --plan plan.json --micro-batch 4
