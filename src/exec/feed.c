@@ -7,6 +7,7 @@
 #include "exec/rows.h"
 #include "io/array_in.h"
 #include "io/place.h"
+#include "tensor/fill.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -16,7 +17,7 @@ typedef struct source {
     const char *name;  /* borrowed from the graph */
     iso_shape_t shape; /* as declared */
     iso_rows_t rows;
-    iso_array_in_t *array;
+    iso_array_in_t *array; /* NULL: the values are made up */
     int64_t samples; /* 0 when the file does not say: the input is whole */
     bool repeated;   /* the same rows for every micro-batch */
     bool filled;     /* repeated rows are in the buffer */
@@ -24,6 +25,7 @@ typedef struct source {
 } source_t;
 
 struct iso_feed {
+    uint64_t seed; /* of values that are made up */
     int n_sources;
     source_t *sources; /* (n_sources) in node order */
 };
@@ -149,9 +151,9 @@ static iso_status_t check_all_given(const iso_feed_t *feed)
     return ISO_OK;
 }
 
-iso_status_t iso_feed_open(const iso_graph_t *graph, const char *batch,
-                           const char *const *places, int n_places,
-                           iso_feed_t **feed_out)
+/* A feed that knows the model's inputs. */
+static iso_status_t make_feed(const iso_graph_t *graph, const char *batch,
+                              iso_feed_t **feed_out)
 {
     iso_feed_t *feed = iso_alloc_zeroed(1, sizeof *feed);
     iso_status_t status = ISO_NOMEM;
@@ -165,17 +167,37 @@ iso_status_t iso_feed_open(const iso_graph_t *graph, const char *batch,
     if (feed->sources != NULL) {
         status = list_inputs(feed, graph, batch);
     }
-    for (int i = 0; status == ISO_OK && i < n_places; i++) {
-        status = open_source(feed, places[i]);
-    }
-    if (status == ISO_OK) {
-        status = check_all_given(feed);
-    }
     if (status != ISO_OK) {
         iso_feed_close(&feed);
         return status;
     }
     *feed_out = feed;
+    return ISO_OK;
+}
+
+iso_status_t iso_feed_open(const iso_graph_t *graph, const char *batch,
+                           const char *const *places, int n_places,
+                           iso_feed_t **feed_out)
+{
+    iso_status_t status = make_feed(graph, batch, feed_out);
+
+    for (int i = 0; status == ISO_OK && i < n_places; i++) {
+        status = open_source(*feed_out, places[i]);
+    }
+    if (status == ISO_OK) {
+        status = check_all_given(*feed_out);
+    }
+    if (status != ISO_OK) {
+        iso_feed_close(feed_out);
+    }
+    return status;
+}
+
+iso_status_t iso_feed_make(const iso_graph_t *graph, const char *batch,
+                           uint64_t seed, iso_feed_t **feed_out)
+{
+    ISO_TRY(make_feed(graph, batch, feed_out));
+    (*feed_out)->seed = seed;
     return ISO_OK;
 }
 
@@ -288,6 +310,13 @@ iso_status_t iso_feed_reserve(iso_feed_t *feed, const iso_graph_t *stage_graph,
         if (source->buffer == NULL) {
             return ISO_NOMEM;
         }
+        if (source->array == NULL) {
+            iso_random_t random = {.state =
+                                       iso_random_at(feed->seed, (uint64_t)i)};
+
+            most.data = source->buffer;
+            iso_tensor_fill_random(&random, &most);
+        }
     }
     return ISO_OK;
 }
@@ -317,7 +346,7 @@ iso_status_t iso_feed_read(iso_feed_t *feed, const iso_batches_t *batches,
                            int64_t index)
 {
     for (int i = 0; i < feed->n_sources; i++) {
-        if (feed->sources[i].buffer == NULL) {
+        if (feed->sources[i].buffer == NULL || feed->sources[i].array == NULL) {
             continue;
         }
         ISO_TRY(read_source(&feed->sources[i], batches, index));

@@ -1,9 +1,10 @@
 /*
  * Feed: the model inputs that a rank reads, row by row from files, as
- * micro-batches.
+ * micro-batches; or inputs that are made up.
  *
  *     open (all places are checked) -> samples are agreed on -> reserve ->
  *     read and bind, once for each micro-batch
+ *     make -> reserve -> read and bind
  */
 #ifndef ISO_FEED_H
 #define ISO_FEED_H
@@ -27,6 +28,17 @@ typedef struct iso_feed iso_feed_t;
 iso_status_t iso_feed_open(const iso_graph_t *graph, const char *batch,
                            const char *const *places, int n_places,
                            iso_feed_t **feed_out);
+
+/*
+ * Inputs that no file holds: random values (tensor/fill.h), made when they are
+ * reserved, the same for every micro-batch. Samples and digest are not asked
+ * for.
+ *
+ * Errors: ISO_UNSUPPORTED for an input that does not follow the samples row by
+ * row, ISO_NOMEM.
+ */
+iso_status_t iso_feed_make(const iso_graph_t *graph, const char *batch,
+                           uint64_t seed, iso_feed_t **feed_out);
 void iso_feed_close(iso_feed_t **feed);
 
 /*

@@ -3,11 +3,13 @@
 #include "isotome/error.h"
 #include "isotome/model_file.h"
 
+#include "base/digest.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/job_plan.h"
 #include "exec/load.h"
 #include "exec/overwrite.h"
+#include "exec/rehearsal.h"
 #include "exec/report.h"
 #include "exec/watch.h"
 #include "exec/worker.h"
@@ -15,6 +17,7 @@
 #include "par/affinity.h"
 #include "par/fields.h"
 #include "par/par.h"
+#include "plan/node_seconds.h"
 #include "plan/plan_local.h"
 
 #include <inttypes.h>
@@ -23,7 +26,8 @@
 /* What one rank holds of a job, in the order it is made. */
 typedef struct job {
     const iso_run_options_t *options;
-    const iso_watch_t *watch; /* NULL: nobody watches */
+    const iso_watch_t *watch;   /* NULL: nobody watches */
+    iso_rehearsal_t *rehearsal; /* NULL: this is no rehearsal */
     MPI_Comm comm;
     int rank;
     iso_affinity_t binding;
@@ -57,6 +61,26 @@ static int stage_of(const job_t *job)
 static bool shows_progress(const job_t *job)
 {
     return job->rank == 0 && job->options->progress;
+}
+
+/* What is rehearsed, as samples and as a digest. */
+static iso_status_t make_inputs(job_t *job, int64_t *samples_out,
+                                uint64_t *digest_out)
+{
+    const iso_rehearsal_t *rehearsal = job->rehearsal;
+    iso_digest_t digest;
+
+    iso_digest_begin(&digest);
+    iso_digest_add_int(&digest, (int64_t)rehearsal->seed);
+    for (int i = 0; i < rehearsal->n_parts; i++) {
+        iso_digest_add_int(&digest, rehearsal->parts[i]);
+        *samples_out +=
+            rehearsal->parts[i] * iso_plan_micro_batch(job->plan.plan);
+    }
+    *digest_out = iso_digest_end(&digest);
+    return iso_feed_make(iso_model_graph(job->plan.model),
+                         iso_plan_batch(job->plan.plan), rehearsal->seed,
+                         &job->feed);
 }
 
 /* Every rank with a stage opens every input: the first to read it, all to see
@@ -102,7 +126,8 @@ static iso_status_t count_samples(job_t *job)
     iso_status_t status = ISO_OK;
 
     if (!is_idle(job)) {
-        status = open_inputs(job, &samples, &digest);
+        status = job->rehearsal != NULL ? make_inputs(job, &samples, &digest)
+                                        : open_inputs(job, &samples, &digest);
     }
     ISO_TRY(iso_par_agree(status, job->comm));
     ISO_TRY(compare_inputs(job, samples, digest));
@@ -217,7 +242,7 @@ static iso_status_t prepare(job_t *job)
 {
     iso_status_t status = ISO_OK;
 
-    if (job->rank == 0) {
+    if (job->rank == 0 && job->rehearsal == NULL) {
         status = open_outputs(job);
     }
     ISO_TRY(iso_par_agree(status, job->comm));
@@ -242,6 +267,40 @@ static iso_status_t prepare(job_t *job)
     return ISO_OK;
 }
 
+/* All micro-batches. Collective. */
+static iso_status_t run_all(job_t *job, iso_stop_t *stop)
+{
+    iso_status_t status = ISO_OK;
+
+    if (job->worker != NULL) {
+        status = iso_worker_run(job->worker, 0, job->batches.count, stop,
+                                &job->times);
+    }
+    return iso_par_agree(status, job->comm);
+}
+
+/* The parts of a rehearsal. Collective. */
+static iso_status_t run_parts(job_t *job, iso_stop_t *stop)
+{
+    const iso_rehearsal_t *rehearsal = job->rehearsal;
+    int64_t first = 0;
+
+    for (int i = 0; i < rehearsal->n_parts; i++) {
+        const int64_t end = first + rehearsal->parts[i];
+        iso_status_t status = ISO_OK;
+
+        memset(&rehearsal->times[i], 0, sizeof rehearsal->times[i]);
+        ISO_CHECK_MPI(MPI_Barrier(job->comm));
+        if (job->worker != NULL) {
+            status = iso_worker_run(job->worker, first, end, stop,
+                                    &rehearsal->times[i]);
+        }
+        ISO_TRY(iso_par_agree(status, job->comm));
+        first = end;
+    }
+    return ISO_OK;
+}
+
 /* The loop. Whatever happened, every rank comes out of it together, with all
  * messages taken. Collective. */
 static iso_status_t work(job_t *job)
@@ -253,11 +312,8 @@ static iso_status_t work(job_t *job)
     if (shows_progress(job)) {
         iso_progress_begin(&job->progress, job->batches.samples);
     }
-    if (job->worker != NULL) {
-        status = iso_worker_run(job->worker, stop, &job->times);
-    }
+    status = job->rehearsal != NULL ? run_parts(job, stop) : run_all(job, stop);
     iso_progress_end(&job->progress);
-    status = iso_par_agree(status, job->comm);
     if (job->worker != NULL) {
         iso_worker_finish(job->worker);
     }
@@ -342,20 +398,54 @@ static iso_status_t show_results(job_t *job, const iso_report_t *all,
     return table != NULL ? iso_report_print(all, table) : ISO_OK;
 }
 
-/* Collective. */
-static iso_status_t finish(job_t *job, FILE *table)
+/* What the plan said of the parts, and what there is to do in a micro-batch. */
+static iso_status_t fill_rehearsal(const job_t *job)
+{
+    iso_rehearsal_t *rehearsal = job->rehearsal;
+    const iso_plan_t *plan = job->plan.plan;
+
+    for (int i = 0; i < rehearsal->n_parts; i++) {
+        rehearsal->planned_s[i] = iso_plan_seconds(
+            plan, rehearsal->parts[i] * iso_plan_micro_batch(plan));
+    }
+    rehearsal->flops = 0;
+    for (int i = 0; !is_idle(job) && i < iso_plan_stage_count(plan); i++) {
+        const iso_stage_t *stage =
+            iso_partition_stage(job->partitions[ISO_FORM_FULL], i);
+        double flops = 0;
+
+        ISO_TRY(iso_graph_flops(stage->graph, &flops));
+        rehearsal->flops += flops;
+    }
+    return ISO_OK;
+}
+
+/* Collective. all->ranks and exchanges are the caller's to free. */
+static iso_status_t gather_report(job_t *job, iso_report_t *all)
 {
     iso_report_rank_t mine;
-    iso_report_t all = {
+
+    *all = (iso_report_t){
         .samples = job->batches.samples,
         .micro_batch = job->batches.size[ISO_FORM_FULL],
         .planned_s = iso_plan_seconds(job->plan.plan, job->batches.samples),
     };
-    iso_status_t status = ISO_OK;
-
     memset(&mine, 0, sizeof mine);
     fill_report(job, &mine);
-    ISO_TRY(iso_report_gather(&mine, job->comm, &all));
+    return iso_report_gather(&mine, job->comm, all);
+}
+
+/* Collective. */
+static iso_status_t finish(job_t *job, FILE *table)
+{
+    iso_report_t all;
+    iso_status_t status = ISO_OK;
+
+    if (job->rehearsal != NULL) {
+        ISO_TRY(gather_report(job, &job->rehearsal->report));
+        return iso_par_agree(fill_rehearsal(job), job->comm);
+    }
+    ISO_TRY(gather_report(job, &all));
     status = sum_exchanges(job, &all);
     if (status == ISO_OK && job->rank == 0) {
         status = show_results(job, &all, table);
@@ -364,14 +454,15 @@ static iso_status_t finish(job_t *job, FILE *table)
     return iso_par_agree(status, job->comm);
 }
 
-/* Cores that ranks share are said before a long job, not after it; who watches
- * values does not care. A rank without a stage waits, which takes a core as
+/* Cores that ranks share are said before a long job, not after it; not of a
+ * run that is one of many. A rank without a stage waits, which takes a core as
  * well. Collective. */
 static iso_status_t check_binding(job_t *job)
 {
     job->binding = iso_affinity_here(is_idle(job) ? 1 : job->options->threads);
-    return job->watch == NULL ? iso_affinity_check(&job->binding, job->comm)
-                              : ISO_OK;
+    return job->watch == NULL && job->rehearsal == NULL
+               ? iso_affinity_check(&job->binding, job->comm)
+               : ISO_OK;
 }
 
 /* Collective, as is each of the six; each ends with a common status. */
@@ -404,6 +495,20 @@ static void free_job(job_t *job)
     }
 }
 
+/* Collective. */
+static iso_status_t run(job_t *job, MPI_Comm comm, FILE *table)
+{
+    job->team = MPI_COMM_NULL;
+    ISO_CHECK_MPI(MPI_Comm_dup(comm, &job->comm));
+    ISO_CHECK_MPI(MPI_Comm_set_errhandler(job->comm, MPI_ERRORS_RETURN));
+    job->rank = iso_par_rank(job->comm);
+    iso_status_t status = run_job(job, table);
+
+    free_job(job);
+    ISO_CHECK_MPI(MPI_Comm_free(&job->comm));
+    return status;
+}
+
 iso_status_t iso_run(const iso_run_options_t *options, MPI_Comm comm,
                      FILE *table)
 {
@@ -413,14 +518,16 @@ iso_status_t iso_run(const iso_run_options_t *options, MPI_Comm comm,
 iso_status_t iso_run_watched(const iso_run_options_t *options, MPI_Comm comm,
                              FILE *table, const iso_watch_t *watch)
 {
-    job_t job = {.options = options, .watch = watch, .team = MPI_COMM_NULL};
+    job_t job = {.options = options, .watch = watch};
 
-    ISO_CHECK_MPI(MPI_Comm_dup(comm, &job.comm));
-    ISO_CHECK_MPI(MPI_Comm_set_errhandler(job.comm, MPI_ERRORS_RETURN));
-    job.rank = iso_par_rank(job.comm);
-    iso_status_t status = run_job(&job, table);
+    return run(&job, comm, table);
+}
 
-    free_job(&job);
-    ISO_CHECK_MPI(MPI_Comm_free(&job.comm));
-    return status;
+iso_status_t iso_rehearse(const iso_run_options_t *options, MPI_Comm comm,
+                          iso_rehearsal_t *rehearsal)
+{
+    job_t job = {.options = options, .rehearsal = rehearsal};
+
+    rehearsal->report = (iso_report_t){0};
+    return run(&job, comm, NULL);
 }

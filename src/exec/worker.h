@@ -47,12 +47,15 @@ iso_status_t iso_worker_create(const iso_worker_spec_t *spec, MPI_Comm comm,
 iso_program_t *iso_worker_program(const iso_worker_t *worker, iso_form_t form);
 
 /*
- * Run the job's micro-batches. Not collective by itself: it talks to the
- * neighbours. On a failure the other ranks are told (stop) and the status is
- * this rank's own; a rank that was told returns ISO_OK early.
+ * Run micro-batches [first, end) of the job, which every worker runs before
+ * it runs later ones. Not collective by itself: it talks to the neighbours. On
+ * a failure the other ranks are told (stop) and the status is this rank's own;
+ * a rank that was told returns ISO_OK early.
+ *
+ * times  [in, out]  what was spent is added; total_s is set
  */
-iso_status_t iso_worker_run(iso_worker_t *worker, iso_stop_t *stop,
-                            iso_times_t *times);
+iso_status_t iso_worker_run(iso_worker_t *worker, int64_t first, int64_t end,
+                            iso_stop_t *stop, iso_times_t *times);
 
 /* Bring all messages to an end; every worker does this, after agreeing. */
 void iso_worker_finish(iso_worker_t *worker);

@@ -217,17 +217,17 @@ static iso_status_t run_batch(iso_worker_t *worker, int64_t index,
     return give_out(worker, index, form, stop, times, ready);
 }
 
-iso_status_t iso_worker_run(iso_worker_t *worker, iso_stop_t *stop,
-                            iso_times_t *times)
+iso_status_t iso_worker_run(iso_worker_t *worker, int64_t first, int64_t end,
+                            iso_stop_t *stop, iso_times_t *times)
 {
     const iso_batches_t *batches = &worker->spec.batches;
     iso_progress_t *progress = worker->spec.progress;
     iso_status_t status = ISO_OK;
     double begin_s = iso_clock_s();
     bool ready = true;
-    int64_t index = 0;
+    int64_t index = first;
 
-    for (; index < batches->count && status == ISO_OK && ready; index++) {
+    for (; index < end && status == ISO_OK && ready; index++) {
         status = run_batch(worker, index, stop, times, &ready);
         if (status == ISO_OK && ready && progress != NULL) {
             iso_progress_update(progress, iso_batches_end(batches, index));
@@ -237,8 +237,7 @@ iso_status_t iso_worker_run(iso_worker_t *worker, iso_stop_t *stop,
         iso_stop_raise(stop);
     }
     /* The others are at the next micro-batch, and ask whether to go on. */
-    if ((status != ISO_OK || !ready) && !worker->team_stopped &&
-        index < batches->count) {
+    if ((status != ISO_OK || !ready) && !worker->team_stopped && index < end) {
         (void)team_goes(worker, status, false);
     }
     times->total_s = iso_clock_s() - begin_s;

@@ -6,6 +6,7 @@
 #include "exec/rows.h"
 #include "lab/verify_impl.h"
 #include "par/par.h"
+#include "tensor/fill.h"
 #include "tensor/npy.h"
 
 #include <errno.h>
@@ -98,34 +99,6 @@ static iso_status_t share_folder(iso__verify_t *verify)
 
 /* -- inputs -- */
 
-static void fill_floats(iso_random_t *random, const iso_tensor_t *tensor)
-{
-    for (int64_t i = 0; i < iso_tensor_count(tensor); i++) {
-        float value = iso_random_float(random);
-
-        if (tensor->dtype == ISO_DTYPE_F64) {
-            ((double *)tensor->data)[i] = (double)value;
-        } else {
-            ((float *)tensor->data)[i] = value;
-        }
-    }
-}
-
-/* Integers are small, since most are indices: 0 or 1, bytes are any. Halves
- * are +0 and the least subnormal: any bits of theirs may be a NaN. */
-static void fill_integers(iso_random_t *random, const iso_tensor_t *tensor)
-{
-    size_t bytes = iso_dtype_bytes(tensor->dtype);
-    unsigned char *data = tensor->data;
-
-    memset(data, 0, iso_tensor_bytes(tensor));
-    for (int64_t i = 0; i < iso_tensor_count(tensor); i++) {
-        uint64_t most = tensor->dtype == ISO_DTYPE_U8 ? 256 : 2;
-
-        data[(size_t)i * bytes] = (unsigned char)iso_random_below(random, most);
-    }
-}
-
 static iso_status_t write_input(iso__verify_t *verify, const iso_node_t *node,
                                 const char *place)
 {
@@ -140,11 +113,7 @@ static iso_status_t write_input(iso__verify_t *verify, const iso_node_t *node,
     if (tensor.data == NULL) {
         return ISO_NOMEM;
     }
-    if (node->dtype == ISO_DTYPE_F32 || node->dtype == ISO_DTYPE_F64) {
-        fill_floats(&random, &tensor);
-    } else {
-        fill_integers(&random, &tensor);
-    }
+    iso_tensor_fill_random(&random, &tensor);
     iso_status_t status = iso_npy_save(strchr(place, '=') + 1, &tensor);
 
     iso_free(tensor.data);

@@ -9,6 +9,7 @@
 #include "isotome/status.h"
 
 /* argv[0] is "isotome COMMAND", for usage lines. */
+int iso_cmd_bench(int argc, char **argv);
 int iso_cmd_calibrate(int argc, char **argv);
 int iso_cmd_equiv(int argc, char **argv);
 int iso_cmd_explain(int argc, char **argv);

@@ -32,6 +32,8 @@ static const command_t commands[] = {
      "say of each op how a plan cuts it, and why"},
     {"run", iso_cmd_run, "isotome run",
      "run a model over its inputs, under mpirun or srun"},
+    {"bench", iso_cmd_bench, "isotome bench",
+     "measure how fast a model runs, under mpirun or srun"},
     {"verify", iso_cmd_verify, "isotome verify",
      "run a model whole and cut and compare every value"},
     {"equiv", iso_cmd_equiv, "isotome equiv",

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "kernel/cpu.h"
+#include "lab/peak.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,37 +125,30 @@ void bench_parse(int argc, char **argv, int n_options,
 
 /* ---- The machine ---- */
 
-/* Of the last-level cache; 0 when the system does not say. (sysconf gives what
- * the processor says, which in a virtual machine may be its host's.) */
-static size_t cache_bytes(void)
+double bench_peak_flops(void)
 {
-    FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
-    char line[32] = "";
-    int64_t kib = 0;
+    return iso_peak_flops_per_s(bench_cpu_s);
+}
 
-    if (file == NULL) {
-        return 0;
+double bench_read_bytes_per_s(void)
+{
+    enum { REPEATS = 9 };
+    const size_t bytes = bench_uncached_bytes();
+    const int64_t count = (int64_t)(bytes / sizeof(float));
+    float *values = bench_values(count);
+    double seconds[REPEATS] = {0};
+
+    for (int r = 0; r < REPEATS; r++) {
+        seconds[r] = (double)bytes /
+                     iso_peak_read_bytes_per_s(values, count, bench_cpu_s);
     }
-    if (fgets(line, sizeof line, file) != NULL) {
-        line[strspn(line, "0123456789")] = '\0';
-        if (iso_text_parse_int(line, "cache size", 0, INT32_MAX, &kib) !=
-            ISO_OK) {
-            kib = 0;
-        }
-    }
-    (void)fclose(file);
-    return (size_t)kib << 10;
+    iso_free(values);
+    return (double)bytes / iso_timing_of(seconds, REPEATS).median_s;
 }
 
 size_t bench_uncached_bytes(void)
 {
-    enum { LEAST = 256 << 20 };
-    size_t bytes = LEAST;
-
-    while (bytes < 4 * cache_bytes()) {
-        bytes *= 2;
-    }
-    return bytes;
+    return iso_peak_uncached_bytes();
 }
 
 double bench_bytes_per_s(void)
@@ -179,32 +173,15 @@ double bench_bytes_per_s(void)
     return 2.0 * BYTES / iso_timing_of(seconds, REPEATS).median_s;
 }
 
-static void print_processor(void)
-{
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    char line[256];
-
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, "model name", strlen("model name")) == 0) {
-            const char *name = strchr(line, ':');
-
-            (void)printf("%.*s, ", (int)strcspn(name + 2, "\n"), name + 2);
-            break;
-        }
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    (void)printf("%ld processors; ", sysconf(_SC_NPROCESSORS_ONLN));
-}
-
 void bench_print_machine(void)
 {
     iso_cpu_t *cpu = NULL;
+    char name[64];
 
+    iso_peak_cpu_name(name, sizeof name);
     /* The first use of BLIS is to be told its family. */
     bench_need(iso_cpu_create(1, &cpu));
-    print_processor();
+    (void)printf("%s, %ld processors; ", name, sysconf(_SC_NPROCESSORS_ONLN));
     (void)printf("%s; kernels %s; peak of one core %.1f GF/s, copies %.1f "
                  "GB/s, reads %.1f GB/s\n",
                  BENCH_FLAGS, iso_family_string(iso_cpu_family(cpu)),

@@ -3,7 +3,7 @@
 # plan, JSON, man pages, and what cmake --install puts where.
 . "$ISO_SOURCE_DIR/tests/support/lib.sh"
 
-commands=(import inspect calibrate plan explain run verify equiv)
+commands=(import inspect calibrate plan explain run bench verify equiv)
 $ISOTOME import "$data/fashion_cnn.onnx" -o net.h5 --scale 255 --mean 0.286 \
     --std 0.353 >import.txt
 $NPY_TOOL head "$data/images_u8.npy" 20 x.npy
@@ -42,7 +42,7 @@ done
 expect 2 "no command; see isotome --help" "$ISOTOME"
 expect 2 "there is no command 'pln'; did you mean 'plan'\?" "$ISOTOME" pln
 expect 2 "there is no command '--jsn'; see isotome --help" "$ISOTOME" --jsn
-for command in import inspect plan explain run verify; do
+for command in import inspect plan explain run bench verify; do
     operand='model file'
     [ "$command" = import ] && operand='ONNX file'
     expect 2 "no $operand; see isotome $command --help" on 1 "$ISOTOME" "$command"

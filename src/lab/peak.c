@@ -1,9 +1,15 @@
+#include "lab/peak.h"
+
+#include "isotome/error.h"
+
 #include "base/mem.h"
-#include "bench.h"
+#include "base/text.h"
 #include "kernel/features.h"
 
 #include <math.h>
-#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 /* What one core reaches with the widest vectors that it has: chains of
  * multiply-adds that do not wait for each other, and sums over memory. */
@@ -133,20 +139,20 @@ static loops_t loops_of_cpu(void)
 }
 #endif
 
-double bench_peak_flops(void)
+/* The best of some tries, each of so many rounds. */
+static double best_flops_per_s(int64_t rounds, int tries, double (*now_s)(void))
 {
-    enum { ROUNDS = 2000000, REPEATS = 7 };
     const loops_t loops = loops_of_cpu();
-    volatile float keep = loops.multiply_add(ROUNDS);
+    volatile float keep = loops.multiply_add(rounds);
     double best = 0;
 
-    for (int r = 0; r < REPEATS; r++) {
-        const double begin_s = bench_cpu_s();
+    for (int i = 0; i < tries; i++) {
+        const double begin_s = now_s();
 
-        keep = loops.multiply_add(ROUNDS);
+        keep = loops.multiply_add(rounds);
 
         const double flops =
-            2.0 * loops.lanes * CHAINS * ROUNDS / (bench_cpu_s() - begin_s);
+            2.0 * loops.lanes * CHAINS * (double)rounds / (now_s() - begin_s);
 
         best = flops > best ? flops : best;
     }
@@ -154,23 +160,145 @@ double bench_peak_flops(void)
     return best;
 }
 
-double bench_read_bytes_per_s(void)
+double iso_peak_flops_per_s(double (*now_s)(void))
 {
-    enum { REPEATS = 9 };
-    const size_t bytes = bench_uncached_bytes();
+    enum { ROUNDS = 2000000, TRIES = 7 }; /* some milliseconds each */
+
+    return best_flops_per_s(ROUNDS, TRIES, now_s);
+}
+
+double iso_peak_read_bytes_per_s(const float *values, int64_t count,
+                                 double (*now_s)(void))
+{
     const loops_t loops = loops_of_cpu();
-    const int64_t count = (int64_t)(bytes / sizeof(float));
-    float *values = bench_values(count);
-    double seconds[REPEATS] = {0};
-    volatile float keep = 0;
+    const double begin_s = now_s();
+    const volatile float keep = loops.sum(values, count);
 
-    for (int r = 0; r < REPEATS; r++) {
-        const double begin_s = bench_cpu_s();
-
-        keep = loops.sum(values, count);
-        seconds[r] = bench_cpu_s() - begin_s;
-    }
     (void)keep;
+    return (double)count * sizeof *values / (now_s() - begin_s);
+}
+
+/* ---- All threads ---- */
+
+static double wall_s(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/*
+ * Threads of several ranks may have to take turns on a core: what is timed is
+ * long beside a turn, so that their figures add up to what the core does.
+ */
+enum { LONG_ROUNDS = 20000000, LONG_READS = 4, TRIES = 3 };
+
+/* A part that the calling thread has written first, and so has near it. */
+static double read_part(float *values, int64_t count)
+{
+    double best = 0;
+
+    memset(values, 0, (size_t)count * sizeof *values);
+    for (int i = 0; i < TRIES; i++) {
+        double seconds = 0;
+
+        for (int k = 0; k < LONG_READS; k++) {
+            seconds += (double)count * sizeof *values /
+                       iso_peak_read_bytes_per_s(values, count, wall_s);
+        }
+        const double bytes_per_s =
+            LONG_READS * (double)count * sizeof *values / seconds;
+
+        best = bytes_per_s > best ? bytes_per_s : best;
+    }
+    return best;
+}
+
+iso_status_t iso_peak_measure(int threads, size_t bytes, iso_peak_t *peak_out)
+{
+    enum { STEP = 1024 };
+    const size_t share = bytes / sizeof(float) / (size_t)threads;
+    const int64_t part = (int64_t)(share / STEP + 1) * STEP;
+    float *values = iso_alloc((size_t)part * (size_t)threads * sizeof *values);
+    double flops_per_s = 0;
+    double read_bytes_per_s = 0;
+
+    if (values == NULL) {
+        return ISO_NOMEM;
+    }
+#pragma omp parallel for num_threads(threads) schedule(static, 1) \
+    reduction(+ : flops_per_s)
+    for (int thread = 0; thread < threads; thread++) {
+        flops_per_s += best_flops_per_s(LONG_ROUNDS, TRIES, wall_s);
+    }
+#pragma omp parallel for num_threads(threads) schedule(static, 1) \
+    reduction(+ : read_bytes_per_s)
+    for (int thread = 0; thread < threads; thread++) {
+        read_bytes_per_s += read_part(values + thread * part, part);
+    }
+    *peak_out = (iso_peak_t){flops_per_s, read_bytes_per_s};
     iso_free(values);
-    return (double)bytes / iso_timing_of(seconds, REPEATS).median_s;
+    return ISO_OK;
+}
+
+/* ---- Caches ---- */
+
+/* Of the last-level cache; 0 when the system does not say. (sysconf gives what
+ * the processor says, which in a virtual machine may be its host's.) */
+static size_t cache_bytes(void)
+{
+    FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
+    char line[32] = "";
+    int64_t kib = 0;
+
+    if (file == NULL) {
+        return 0;
+    }
+    if (fgets(line, sizeof line, file) != NULL) {
+        line[strspn(line, "0123456789")] = '\0';
+        if (iso_text_parse_int(line, "cache size", 0, INT32_MAX, &kib) !=
+            ISO_OK) {
+            iso_error_clear();
+            kib = 0;
+        }
+    }
+    (void)fclose(file);
+    return (size_t)kib << 10;
+}
+
+size_t iso_peak_uncached_bytes(void)
+{
+    enum { LEAST = 256 << 20 };
+    size_t bytes = LEAST;
+
+    while (bytes < 4 * cache_bytes()) {
+        bytes *= 2;
+    }
+    return bytes;
+}
+
+/* ---- Name ---- */
+
+/* "model name : ..." of /proc/cpuinfo, as far as there is one. */
+void iso_peak_cpu_name(char *name, size_t bytes)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256];
+
+    (void)snprintf(name, bytes, "unknown");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        const char *colon = strchr(line, ':');
+
+        if (strncmp(line, "model name", strlen("model name")) == 0 &&
+            colon != NULL) {
+            colon += 1 + strspn(colon + 1, " ");
+            (void)snprintf(name, bytes, "%.*s", (int)strcspn(colon, "\n"),
+                           colon);
+            break;
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
 }
