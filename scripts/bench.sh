@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # isotome beside oneDNN and ONNX Runtime, in turns on this machine: medians,
 # ratios (over 1 is in isotome's favour), and the bars that the project sets
-# itself. Minutes; nothing else should run meanwhile.
+# itself. Minutes; nothing else should run meanwhile. Products with padding
+# count, so that GF/s of a convolution may be over the peak.
 #
 #   scripts/bench.sh [OPTION...] [NAME...]
 #
-# NAME    conv mobile grouped transposed matmul resnet50 vit bert pipeline load
-#         memory; all of them by default
+# NAME    conv mobile grouped transposed matmul resnet50 cores vit bert pipeline
+#         load memory; all of them by default. cores is ResNet-50 on all cores; its
+#         bars are those of a machine of 16
 #   --json F       what was measured, a list of objects, each with the machine; the
 #                  rows also as F with .tsv, for scripts/experiments/bench.gp
 #   --build DIR    a build folder (build/release)
@@ -21,7 +23,7 @@ set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
 . "$source/scripts/mpi_env.sh"
 mpirun=${MPIEXEC:-mpirun}
-known=(conv mobile grouped transposed matmul resnet50 vit bert pipeline load memory)
+known=(conv mobile grouped transposed matmul resnet50 cores vit bert pipeline load memory)
 
 # ---- Options ----
 
@@ -54,7 +56,8 @@ build=$(cd "$build" && pwd) || usage "no folder '$build'"
 [ -z "$json" ] || json=$(realpath -m "$json")
 isotome=$build/src/tools/isotome
 benches=$build/tests/bench
-for program in "$isotome" "$benches/bench_model" "$benches/make_onnx"; do
+for program in "$isotome" "$benches/bench_model" \
+    "$benches/bench_machine" "$benches/make_onnx"; do
     [ -x "$program" ] || usage "no $program: cmake --build $build"
 done
 
@@ -83,6 +86,10 @@ pin=()
 if command -v taskset >/dev/null && [ "$threads" -eq 1 ]; then
     pin=(taskset -c "$(($(getconf _NPROCESSORS_ONLN) - 1))")
 fi
+
+# Of the machine: a core with two hardware threads is one.
+cores=$({ lscpu -p=SOCKET,CORE 2>/dev/null | grep -v '^#' || seq "$(getconf _NPROCESSORS_ONLN)"; } |
+    sort -u | wc -l)
 
 # ---- Rows ----
 
@@ -145,7 +152,7 @@ samples() {
 run() {
     local ranks=$1 net=$2 where=("${mpi_options[@]}")
     shift 2
-    if [ "$ranks" -le "$(getconf _NPROCESSORS_ONLN)" ]; then
+    if [ "$ranks" -le "$cores" ]; then
         where=(--map-by core --bind-to core)
     fi
     "$mpirun" -n "$ranks" "${where[@]}" "$isotome" run "$net.h5" -i x.npy \
@@ -156,6 +163,15 @@ run() {
 samples_per_s() {
     awk -v n="$(field samples report.json)" -v s="$(field seconds report.json)" \
         'BEGIN {print n / s}'
+}
+
+# own_figure RANKS THREADS MEMBER MODEL BATCH: of isotome bench, with all ranks
+# sharing every op.
+own_figure() {
+    local where=(--map-by "slot:PE=$2" --bind-to core)
+    "$mpirun" -n "$1" "${where[@]}" "$isotome" bench "$4.h5" --micro-batch "$5" \
+        --workers "$1" --threads "$2" --repeats 1 --json bench.json --force -q
+    field "$3" bench.json
 }
 
 # ort MODEL BATCH THREADS RUNS: one line of JSON in ort.json.
@@ -246,6 +262,46 @@ two_ranks() {
     row "$image_net 2 ranks, the better" "$best" "$peer" samples/s 1.1 "ONNX Runtime"
 }
 
+# All cores: many images with a rank on each, one image by the ranks together
+# or by the threads of one, beside as many threads.
+bench_cores() {
+    local i many=64 least=0 fast=0
+    [ "$quick" ] && many=4
+    if [ "$cores" -ge 16 ]; then
+        least=1.8
+        fast=0.8
+    fi
+    model $image_net
+    : >many.txt
+    : >ranks.txt
+    : >threads.txt
+    : >ort_many.txt
+    : >ort_one.txt
+    for ((i = 0; i < repeats; i++)); do
+        own_figure "$cores" 1 samples_per_s $image_net $many >>many.txt
+        own_figure "$cores" 1 latency_s $image_net 1 >>ranks.txt
+        own_figure 1 "$cores" latency_s $image_net 1 >>threads.txt
+        if [ "$ort" ]; then
+            ort $image_net $many "$cores" 3
+            ort_ms | awk -v n="$many" '{print 1e3 * n / $1}' >>ort_many.txt
+            ort $image_net 1 "$cores" 15
+            ort_ms >>ort_one.txt
+        fi
+    done
+    local ranks threads best
+    ranks=$(median <ranks.txt | awk '{print 1e3 * $1}')
+    threads=$(median <threads.txt | awk '{print 1e3 * $1}')
+    best=$(printf '%s\n' "$ranks" "$threads" | sort -g | head -n 1)
+    row "$image_net batch $many, $cores ranks" "$(median <many.txt)" \
+        "$(median <ort_many.txt)" samples/s $least "ONNX Runtime"
+    row "$image_net batch 1, $cores ranks" "$ranks" "$(median <ort_one.txt)" ms 0 \
+        "ONNX Runtime" less
+    row "$image_net batch 1, $cores threads" "$threads" "$(median <ort_one.txt)" ms 0 \
+        "ONNX Runtime" less
+    row "$image_net batch 1, $cores cores, the better" "$best" \
+        "$(median <ort_one.txt)" ms $fast "ONNX Runtime" less
+}
+
 bench_vit() {
     whole "vit batch 64" fashion_vit 64 1.0
 }
@@ -305,9 +361,10 @@ bench_load() {
         median | awk -v b="$bytes" '{print b / $1 * 1e-9}'
     }
     for ranks in 1 4; do
-        row "load, $ranks ranks" "$(gb_per_s <load$ranks.txt)" \
+        local name="$ranks rank$([ $ranks -eq 1 ] || echo s)"
+        row "load, $name" "$(gb_per_s <load$ranks.txt)" \
             "$(gb_per_s <dd.txt)" GB/s 0.7 "dd"
-        row "load again, packed, $ranks ranks" "$(gb_per_s <load-packed$ranks.txt)" \
+        row "load again, packed, $name" "$(gb_per_s <load-packed$ranks.txt)" \
             "$(gb_per_s <dd.txt)" GB/s 0.7 "dd"
     done
 }
@@ -340,26 +397,10 @@ bench_memory() {
 
 # ---- Results ----
 
-facts=$("$benches/bench_machine")
-fact() { # NAME: the number behind a name in the line of facts
-    sed -n "s/.*$1 \([0-9.]*\) G.*/\1/p" <<<"$facts"
-}
-
 write_json() {
     local machine
     cp "$rows" "${json%.json}.tsv"
-    machine=$(awk -v cpu="$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" \
-            -v processors="$(getconf _NPROCESSORS_ONLN)" \
-            -v compiler="$(sed 's/^[^;]*processors; \([^;]*\);.*/\1/' <<<"$facts")" \
-            -v peak="$(fact 'one core')" -v copies="$(fact copies)" -v reads="$(fact reads)" \
-            -v kernels="$(sed 's/.*kernels \([a-z0-9]*\);.*/\1/' <<<"$facts")" \
-            -v commit="$(git -C "$source" describe --always --dirty 2>/dev/null || echo unknown)" \
-            -v repeats="$repeats" 'BEGIN {
-            printf "{\"cpu\": \"%s\", \"processors\": %d, \"fma_peak_gflops\": %s,", cpu, processors, peak
-            printf " \"copy_gb_per_s\": %s, \"read_gb_per_s\": %s,", copies, reads
-            printf " \"compiler\": \"%s\", \"kernels\": \"%s\",", compiler, kernels
-            printf " \"commit\": \"%s\", \"repeats\": %d}", commit, repeats
-        }')
+    machine=$(sed "s/}\$/, \"repeats\": $repeats}/" machine.json)
     awk -F '\t' -v machine="$machine" 'BEGIN {printf "["}
         {
             printf "%s\n{\"name\": \"%s\", \"isotome\": %s, \"unit\": \"%s\",", (NR > 1 ? "," : ""), $1, $2, $4
@@ -382,7 +423,7 @@ print_bars() {
     END {if (n) printf "%d of %d bars are met\n", met, n}' "$rows"
 }
 
-echo "$facts"
+"$benches/bench_machine" --json machine.json
 # One that fails (a wrong result, say) does not keep the others from running.
 failed=()
 for name in "${names[@]}"; do

@@ -7,6 +7,7 @@
 #include "kernel/cpu.h"
 #include "lab/peak.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,19 +174,59 @@ double bench_bytes_per_s(void)
     return 2.0 * BYTES / iso_timing_of(seconds, REPEATS).median_s;
 }
 
-void bench_print_machine(void)
+bench_machine_t bench_machine(void)
 {
     iso_cpu_t *cpu = NULL;
-    char name[64];
+    bench_machine_t machine = {
+        .processors = (int)sysconf(_SC_NPROCESSORS_ONLN),
+        .commit = BENCH_COMMIT,
+        .compiler = BENCH_COMPILER,
+        .flags = BENCH_FLAGS,
+    };
 
-    iso_peak_cpu_name(name, sizeof name);
+    iso_peak_cpu_name(machine.cpu, sizeof machine.cpu);
     /* The first use of BLIS is to be told its family. */
     bench_need(iso_cpu_create(1, &cpu));
-    (void)printf("%s, %ld processors; ", name, sysconf(_SC_NPROCESSORS_ONLN));
-    (void)printf("%s; kernels %s; peak of one core %.1f GF/s, copies %.1f "
-                 "GB/s, reads %.1f GB/s\n",
-                 BENCH_FLAGS, iso_family_string(iso_cpu_family(cpu)),
-                 bench_peak_flops() * 1e-9, bench_bytes_per_s() * 1e-9,
-                 bench_read_bytes_per_s() * 1e-9);
+    machine.kernels = iso_family_string(iso_cpu_family(cpu));
     iso_cpu_destroy(&cpu);
+    machine.peak_flops = bench_peak_flops();
+    machine.copy_bytes_per_s = bench_bytes_per_s();
+    machine.read_bytes_per_s = bench_read_bytes_per_s();
+    return machine;
+}
+
+void bench_machine_print(const bench_machine_t *machine)
+{
+    (void)printf("%s, %d processors; %s %s; kernels %s; peak of one core %.1f "
+                 "GF/s, copies %.1f GB/s, reads %.1f GB/s\n",
+                 machine->cpu, machine->processors, machine->compiler,
+                 machine->flags, machine->kernels, machine->peak_flops * 1e-9,
+                 machine->copy_bytes_per_s * 1e-9,
+                 machine->read_bytes_per_s * 1e-9);
+}
+
+void bench_machine_write(const bench_machine_t *machine, const char *path)
+{
+    json_t *json =
+        json_pack("{s:s, s:i, s:f, s:f, s:f, s:s, s:s, s:s, s:s}", "cpu",
+                  machine->cpu, "processors", machine->processors,
+                  "fma_peak_gflops", machine->peak_flops * 1e-9,
+                  "copy_gb_per_s", machine->copy_bytes_per_s * 1e-9,
+                  "read_gb_per_s", machine->read_bytes_per_s * 1e-9, "compiler",
+                  machine->compiler, "flags", machine->flags, "kernels",
+                  machine->kernels, "commit", machine->commit);
+
+    if (json == NULL ||
+        json_dump_file(json, path, JSON_REAL_PRECISION(4)) != 0) {
+        (void)fprintf(stderr, "cannot write '%s'\n", path);
+        exit(EXIT_FAILURE);
+    }
+    json_decref(json);
+}
+
+void bench_print_machine(void)
+{
+    const bench_machine_t machine = bench_machine();
+
+    bench_machine_print(&machine);
 }

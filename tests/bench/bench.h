@@ -64,7 +64,26 @@ double bench_read_bytes_per_s(void);
 /* Several times the last cache, a power of two. */
 size_t bench_uncached_bytes(void);
 
-/* Processor, compiler and flags, kernel family, peak and bandwidth. */
+/* Where and how something is measured; texts are constant. */
+typedef struct bench_machine {
+    char cpu[64];
+    int processors;
+    const char *commit; /* that was built; "unknown" outside a checkout */
+    const char *compiler;
+    const char *flags;
+    const char *kernels; /* family */
+    double peak_flops;
+    double copy_bytes_per_s;
+    double read_bytes_per_s;
+} bench_machine_t;
+
+bench_machine_t bench_machine(void);
+
+/* A line on standard output; an object in one line of a file. */
+void bench_machine_print(const bench_machine_t *machine);
+void bench_machine_write(const bench_machine_t *machine, const char *path);
+
+/* The line, measured now. */
 void bench_print_machine(void);
 
 #endif

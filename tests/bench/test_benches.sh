@@ -106,12 +106,15 @@ rm resnet50.* bert.*
 
 "$ISO_SOURCE_DIR/scripts/bench.sh" --build "$BENCHES/../.." --quick --json b.json >bench.txt
 lines 1 "^bench: ISOTOME_ORT is not set: without ONNX Runtime\$" bench.txt
-lines 11 "^-- [a-z0-9]+ --\$" bench.txt
-lines 2 "^load, [14] ranks +$number GB/s +dd +$number +ratio +$number\$" bench.txt
+lines 12 "^-- [a-z0-9]+ --\$" bench.txt
+lines 2 "^load, [14] ranks? +$number GB/s +dd +$number +ratio +$number\$" bench.txt
+lines 2 "^load again, packed, [14] ranks? +$number GB/s +dd +$number +ratio +$number\$" bench.txt
 lines 1 "^pipeline of 2 stages +$number samples/s +slowest stage alone +$number +ratio" bench.txt
 lines 3 "^fashion_cnn 2 ranks,? .* $number samples/s" bench.txt
+lines 1 "^fashion_cnn batch 4, [0-9]+ ranks +$number samples/s" bench.txt
+lines 3 "^fashion_cnn batch 1, [0-9]+ (ranks|threads|cores, the better) +$number ms" bench.txt
 lines 1 "^memory of fashion_cnn batch 1 +$number MiB" bench.txt
 lines 0 "MISSED| bars are met" bench.txt
-lines "$(wc -l <b.tsv)" '^\{"name": "[^"]+", "isotome": [0-9.e+-]+, "unit": "[^"]+", "peer": (null, "peer_name": null, "ratio": null|[0-9.e+-]+, "peer_name": "[^"]+", "ratio": [0-9.]+), "bar": null, "machine": \{"cpu": "[^"]+", "processors": [0-9]+, "fma_peak_gflops": [0-9.]+, "copy_gb_per_s": [0-9.]+, "read_gb_per_s": [0-9.]+, "compiler": "[^"]+", "kernels": "[a-z0-9]+", "commit": "[^"]+", "repeats": 1\}\},?$' b.json
+lines "$(wc -l <b.tsv)" '^\{"name": "[^"]+", "isotome": [0-9.e+-]+, "unit": "[^"]+", "peer": (null, "peer_name": null, "ratio": null|[0-9.e+-]+, "peer_name": "[^"]+", "ratio": [0-9.]+), "bar": null, "machine": \{"cpu": "[^"]+", "processors": [0-9]+, "fma_peak_gflops": [0-9.]+, "copy_gb_per_s": [0-9.]+, "read_gb_per_s": [0-9.]+, "compiler": "[^"]+", "flags": "[^"]+", "kernels": "[a-z0-9]+", "commit": "[^"]+", "repeats": 1\}\},?$' b.json
 expect_usage "there is no 'fast'" "$ISO_SOURCE_DIR/scripts/bench.sh" fast
 expect_usage "--repeats '0'" "$ISO_SOURCE_DIR/scripts/bench.sh" --repeats 0
