@@ -46,6 +46,8 @@ struct iso_program {
     int32_t n_steps;
     const iso_tensor_t **inputs; /* of all steps, one after the other */
     iso_format_t *read;          /* likewise: in which format */
+    iso_cpu_link_t *links;       /* of all chains, one after the other */
+    int *link_inputs;            /* as inputs: iso_cpu_link_t.links */
     char *buffer;
     void *own_buffer; /* NULL when lent */
     bool keeps_values;

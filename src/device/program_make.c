@@ -85,10 +85,13 @@ static iso_status_t make_seen(iso_program_t *program)
 /* Room for steps as they are made. */
 typedef struct maker {
     iso_program_t *program;
-    iso_node_id_t *joining; /* (n_nodes) node that is joined with it */
-    bool *is_copied;        /* (n_nodes) its copy is made by a step */
+    iso_node_id_t *last;  /* (n_nodes) node whose step computes it */
+    iso_node_id_t *first; /* (n_nodes) the first one that its step computes */
+    bool *is_copied;      /* (n_nodes) its copy is made by a step */
     const iso_tensor_t **inputs;
     iso_format_t *read;
+    iso_cpu_link_t *links;
+    int *link_inputs;
 } maker_t;
 
 static bool is_joined(const iso_program_t *program, iso_node_id_t id)
@@ -184,15 +187,6 @@ static void take_inputs(maker_t *maker, iso_node_id_t id, bool is_direct,
     maker->read += node->n_inputs;
 }
 
-/* The first node of the chain that ends with a node. */
-static iso_node_id_t head_of(const maker_t *maker, iso_node_id_t id)
-{
-    while (maker->joining[id] != ISO_NO_NODE) {
-        id = maker->joining[id];
-    }
-    return id;
-}
-
 /* What is joined with a direct node: an addition, an activation, or both. */
 static void take_joined(maker_t *maker, iso_node_id_t head, iso_node_id_t last,
                         iso_cpu_step_t *what)
@@ -217,10 +211,71 @@ static void take_joined(maker_t *maker, iso_node_id_t head, iso_node_id_t last,
     }
 }
 
+/* ---- Chains ---- */
+
+/* Number of the link that makes an operand; -1: none does. */
+static int link_of(const iso_cpu_step_t *what, const iso_node_t *operand)
+{
+    for (int i = 0; i < what->n_links; i++) {
+        if (what->links[i].node == operand) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static iso_status_t add_link(maker_t *maker, iso_node_id_t id,
+                             iso_cpu_step_t *what)
+{
+    iso_program_t *program = maker->program;
+    const iso_node_t *node = iso_graph_node(program->graph, id);
+    iso_cpu_step_t operands = {0};
+
+    ISO_TRY(check_node(program, node));
+    take_inputs(maker, id, false, &operands);
+    for (int i = 0; i < node->n_inputs; i++) {
+        maker->link_inputs[i] =
+            node->inputs[i] == ISO_NO_NODE
+                ? -1
+                : link_of(what,
+                          iso_graph_node(program->graph, node->inputs[i]));
+    }
+    *maker->links = (iso_cpu_link_t){
+        .node = node,
+        .inputs = operands.inputs,
+        .links = maker->link_inputs,
+        .value = &program->values[id],
+    };
+    maker->links++;
+    maker->link_inputs += node->n_inputs;
+    what->n_links++;
+    return ISO_OK;
+}
+
+static iso_status_t make_chain(maker_t *maker, iso_node_id_t last)
+{
+    iso_program_t *program = maker->program;
+    iso_cpu_step_t what = {
+        .node = iso_graph_node(program->graph, last),
+        .output = &program->values[last],
+        .links = maker->links,
+    };
+
+    for (iso_node_id_t id = maker->first[last]; id <= last; id++) {
+        if (maker->last[id] == last) {
+            ISO_TRY(add_link(maker, id, &what));
+        }
+    }
+    add_step(program, ISO__STEP_COMPUTE, last)->what = what;
+    return ISO_OK;
+}
+
+/* ---- All steps ---- */
+
 static iso_status_t make_compute(maker_t *maker, iso_node_id_t last)
 {
     iso_program_t *program = maker->program;
-    const iso_node_id_t head = head_of(maker, last);
+    const iso_node_id_t head = maker->first[last];
     const iso_node_t *node = iso_graph_node(program->graph, head);
     iso__step_t step = {
         .node = last,
@@ -232,6 +287,9 @@ static iso_status_t make_compute(maker_t *maker, iso_node_id_t last)
     const bool is_direct = program->formats.n_nodes != 0 &&
                            iso_panels_of(program->graph, head, &step.spec);
 
+    if (head != last && !is_direct) {
+        return make_chain(maker, last);
+    }
     ISO_TRY(check_node(program, node));
     if (is_direct) {
         step.weights = node->inputs[1];
@@ -288,19 +346,25 @@ static iso_status_t make_step(maker_t *maker, iso_node_id_t id)
     return ISO_OK;
 }
 
-static iso_status_t make_steps(maker_t *maker)
+/* Which step computes which nodes. */
+static void find_steps(maker_t *maker)
 {
-    iso_program_t *program = maker->program;
+    const iso_program_t *program = maker->program;
     const int32_t n = iso_graph_node_count(program->graph);
 
-    for (iso_node_id_t id = 0; id < n; id++) {
-        maker->joining[id] = ISO_NO_NODE;
+    for (iso_node_id_t id = n - 1; id >= 0; id--) {
+        maker->last[id] = is_joined(program, id)
+                              ? maker->last[program->formats.joined[id]]
+                              : id;
+        maker->first[maker->last[id]] = id;
     }
-    for (iso_node_id_t id = 0; id < n; id++) {
-        if (is_joined(program, id)) {
-            maker->joining[program->formats.joined[id]] = id;
-        }
-    }
+}
+
+static iso_status_t make_steps(maker_t *maker)
+{
+    const int32_t n = iso_graph_node_count(maker->program->graph);
+
+    find_steps(maker);
     for (iso_node_id_t id = 0; id < n; id++) {
         ISO_TRY(make_step(maker, id));
     }
@@ -320,13 +384,19 @@ static iso_status_t reserve_steps(iso_program_t *program, maker_t *maker)
     program->steps = iso_alloc_zeroed(2 * n, sizeof *program->steps);
     program->inputs = iso_alloc_zeroed(n_inputs, sizeof(const iso_tensor_t *));
     program->read = iso_alloc_zeroed(n_inputs, sizeof *program->read);
-    maker->joining = iso_alloc_zeroed(n, sizeof *maker->joining);
+    program->links = iso_alloc_zeroed(n, sizeof *program->links);
+    program->link_inputs = iso_alloc_zeroed(n_inputs, sizeof(int));
+    maker->last = iso_alloc_zeroed(n, sizeof *maker->last);
+    maker->first = iso_alloc_zeroed(n, sizeof *maker->first);
     maker->is_copied = iso_alloc_zeroed(n, sizeof *maker->is_copied);
     maker->inputs = program->inputs;
     maker->read = program->read;
+    maker->links = program->links;
+    maker->link_inputs = program->link_inputs;
     return program->steps == NULL || program->inputs == NULL ||
-                   program->read == NULL || maker->joining == NULL ||
-                   maker->is_copied == NULL
+                   program->read == NULL || program->links == NULL ||
+                   program->link_inputs == NULL || maker->last == NULL ||
+                   maker->first == NULL || maker->is_copied == NULL
                ? ISO_NOMEM
                : ISO_OK;
 }
@@ -354,7 +424,8 @@ iso_status_t iso__program_make(iso_program_t *program,
     if (status == ISO_OK) {
         status = make_steps(&maker);
     }
-    iso_free(maker.joining);
+    iso_free(maker.last);
+    iso_free(maker.first);
     iso_free(maker.is_copied);
     return status;
 }

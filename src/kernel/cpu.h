@@ -25,10 +25,19 @@ void iso_cpu_destroy(iso_cpu_t **cpu);
 iso_family_t iso_cpu_family(const iso_cpu_t *cpu);
 int iso_cpu_threads(const iso_cpu_t *cpu);
 
+/* One node of a chain (kernel/chain.h). */
+typedef struct iso_cpu_link {
+    const iso_node_t *node;
+    const iso_tensor_t *const *inputs; /* (n_inputs), NULL: not given */
+    const int *links;                  /* (n_inputs) number of the link that
+                                        * makes it; -1: it is a value */
+    const iso_tensor_t *value;         /* no data but for the last one */
+} iso_cpu_link_t;
+
 /*
- * One step of a program: a node, or a direct contraction with the addition
- * and the activation that are joined with it (kernel/format.h). Tensors have
- * the dims of the graph; data of a blocked one lies in blocks.
+ * One step of a program: a node, a direct contraction with the addition and
+ * the activation that are joined with it, or a chain (kernel/format.h).
+ * Tensors have the dims of the graph; data of a blocked one lies in blocks.
  */
 typedef struct iso_cpu_step {
     const iso_node_t *node;
@@ -42,6 +51,9 @@ typedef struct iso_cpu_step {
     const iso_tensor_t *addend;  /* of the joined addition, in the format of
                                   * the output; NULL: none */
     const iso_node_t *activated; /* the joined activation; NULL: none */
+    const iso_cpu_link_t *links; /* of a chain, of which node is the last and
+                                  * inputs are none; NULL: no chain */
+    int n_links;
 } iso_cpu_step_t;
 
 /* The contract of iso_ref_run for each node of the step, the same bits. */

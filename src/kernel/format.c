@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "graph/param.h"
+#include "kernel/chain.h"
 #include "kernel/panels.h"
 
 /* Fewer channels leave most of a block empty. */
@@ -397,6 +398,7 @@ static iso_status_t decide(work_t *work, bool joins)
     }
     if (joins) {
         join(work);
+        ISO_TRY(iso_chains_join(graph, formats));
     }
     for (iso_node_id_t id = 0; id < n; id++) {
         note_copies(work, id);

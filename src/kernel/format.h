@@ -15,8 +15,9 @@
  * A contraction of constant weights ("direct") is joined with the addition
  * that alone reads it, and that with the activation that alone reads it:
  * conv -> add -> relu is one step, run where the last of them stands; the
- * others make no value. Not across an exchange, for which others wait. The
- * bits are those of the single nodes.
+ * others make no value. Not across an exchange, for which others wait. So are
+ * the nodes of a chain (chain.h), which has no contraction. The bits are those
+ * of the single nodes.
  */
 #ifndef ISO_FORMAT_H
 #define ISO_FORMAT_H
@@ -35,8 +36,9 @@ typedef struct iso_formats {
     iso_format_t *made;    /* (n_nodes); PLAIN for leaves, which nobody makes,
                             * and for reshapes */
     bool *has_copy;        /* (n_nodes) in the other format, too */
-    iso_node_id_t *joined; /* (n_nodes) its one reader, with which it is
-                            * computed; ISO_NO_NODE: by itself */
+    iso_node_id_t *joined; /* (n_nodes) its last reader, with which, as with
+                            * all others, it is computed; ISO_NO_NODE: it
+                            * makes a value */
 } iso_formats_t;
 
 /*

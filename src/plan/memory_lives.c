@@ -125,7 +125,7 @@ static void use_operands(const builder_t *builder, iso_node_id_t id)
         const iso_node_id_t operand = node->inputs[i];
 
         if (operand == ISO_NO_NODE ||
-            (formats != NULL && formats->joined[operand] == id)) {
+            (formats != NULL && formats->joined[operand] != ISO_NO_NODE)) {
             continue;
         }
 

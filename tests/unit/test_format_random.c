@@ -3,6 +3,7 @@
 #include "iso_test.h"
 #include "iso_test_call.h"
 #include "iso_test_graph.h"
+#include "kernel/chain.h"
 #include "kernel/format.h"
 #include "kernel/panels.h"
 #include "random_net.h"
@@ -71,6 +72,57 @@ static bool may_go_on(const iso_graph_t *graph, const iso_formats_t *formats,
     return false;
 }
 
+/* The node whose step computes it. */
+static iso_node_id_t step_of(const iso_formats_t *formats, iso_node_id_t id)
+{
+    while (formats->joined[id] != ISO_NO_NODE) {
+        id = formats->joined[id];
+    }
+    return id;
+}
+
+/* A link is read by its chain alone, the last of its readers says so, and
+ * between it and that one are leaves and links of the chain. */
+static void check_link(const iso_graph_t *graph, const iso_formats_t *formats,
+                       iso_node_id_t id)
+{
+    const iso_node_id_t last = step_of(formats, id);
+    iso_node_id_t last_reader = ISO_NO_NODE;
+
+    CU_ASSERT(!is_output(graph, id));
+    CU_ASSERT(!formats->has_copy[id]);
+    CU_ASSERT_EQUAL(formats->made[id], ISO_FORMAT_PLAIN);
+    CU_ASSERT_NOT_EQUAL(iso_chain_kind(graph, id), ISO_CHAIN_NONE);
+    CU_ASSERT_NOT_EQUAL(iso_chain_kind(graph, last), ISO_CHAIN_NONE);
+    for (iso_node_id_t reader = id + 1; reader < formats->n_nodes; reader++) {
+        const iso_node_t *node = iso_graph_node(graph, reader);
+
+        if (reader <= last && !iso_node_is_leaf(node)) {
+            CU_ASSERT_EQUAL(step_of(formats, reader), last);
+        }
+        for (int i = 0; i < node->n_inputs; i++) {
+            if (node->inputs[i] == id) {
+                CU_ASSERT_EQUAL(step_of(formats, reader), last);
+                last_reader = reader;
+            }
+        }
+    }
+    CU_ASSERT_EQUAL(last_reader, formats->joined[id]);
+}
+
+/* Does the step of a node begin with a direct one? */
+static bool is_with_direct(const iso_graph_t *graph,
+                           const iso_formats_t *formats, iso_node_id_t id)
+{
+    for (iso_node_id_t other = 0; other <= id; other++) {
+        if (step_of(formats, other) == step_of(formats, id) &&
+            iso_panels_of(graph, other, NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void check_joined(const iso_graph_t *graph, const iso_formats_t *formats,
                          iso_node_id_t id)
 {
@@ -108,7 +160,9 @@ static void check_net(const iso_graph_t *graph, const iso_formats_t *formats,
             ++*n_blocked;
         }
         if (formats->joined[id] != ISO_NO_NODE) {
-            check_joined(graph, formats, id);
+            (is_with_direct(graph, formats, id) ? check_joined
+                                                : check_link)(graph, formats,
+                                                              id);
             ++*n_joined;
         }
     }

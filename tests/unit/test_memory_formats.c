@@ -144,11 +144,15 @@ static void read_blocked(play_t *play, iso_node_id_t id)
     read_own(play, id, true);
 }
 
-/* Operands of a node; gives the one that is joined with it, or ISO_NO_NODE. */
-static iso_node_id_t read_operands_of(play_t *play, iso_node_id_t id)
+static bool is_joined(const play_t *play, iso_node_id_t id)
+{
+    return play->formats->joined[id] != ISO_NO_NODE;
+}
+
+/* All that a node reads, but what its step makes itself. */
+static void read_operands_of(play_t *play, iso_node_id_t id)
 {
     const iso_node_t *node = iso_graph_node(play->graph, id);
-    iso_node_id_t joined = ISO_NO_NODE;
 
     for (int i = 0; i < node->n_inputs; i++) {
         const iso_node_id_t operand = node->inputs[i];
@@ -156,10 +160,9 @@ static iso_node_id_t read_operands_of(play_t *play, iso_node_id_t id)
         if (operand == ISO_NO_NODE) {
             continue;
         }
-        if (play->formats->joined[operand] == id) {
+        if (is_joined(play, operand)) {
             CU_ASSERT_EQUAL(play->plan->offset_bytes[operand], ISO_MEMORY_NONE);
             CU_ASSERT_EQUAL(play->plan->alias[operand], ISO_NO_NODE);
-            joined = operand;
         } else if (iso_formats_read(play->graph, play->formats, id, i) ==
                    ISO_FORMAT_PLAIN) {
             read_plain(play, operand);
@@ -167,14 +170,24 @@ static iso_node_id_t read_operands_of(play_t *play, iso_node_id_t id)
             read_blocked(play, operand);
         }
     }
-    return joined;
+}
+
+/* The node whose step computes it. */
+static iso_node_id_t step_of(const play_t *play, iso_node_id_t id)
+{
+    while (is_joined(play, id)) {
+        id = play->formats->joined[id];
+    }
+    return id;
 }
 
 /* All that a step reads: of the node and of those joined with it. */
-static void read_operands(play_t *play, iso_node_id_t id)
+static void read_operands(play_t *play, iso_node_id_t last)
 {
-    while (id != ISO_NO_NODE) {
-        id = read_operands_of(play, id);
+    for (iso_node_id_t id = 0; id <= last; id++) {
+        if (step_of(play, id) == last) {
+            read_operands_of(play, id);
+        }
     }
 }
 

@@ -272,6 +272,7 @@ static void test_micro_batch_chosen(void)
 
     iso_graph_set_layer(large, a, 0);
     iso_graph_set_layer(large, b, 1);
+    test_output(large, "middle", a);
     test_output(large, "y", b);
     CU_ASSERT_EQUAL(batch_chosen(small, 1, 0), 64);
     CU_ASSERT_EQUAL(batch_chosen(small, 1, 10), 64);

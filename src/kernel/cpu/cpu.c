@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernel/cpu/blocked/blocked.h"
+#include "kernel/cpu/chain.h"
 #include "kernel/cpu/cpu_impl.h"
 #include "kernel/cpu/depthwise/depthwise.h"
 #include "kernel/cpu/direct/direct.h"
@@ -163,6 +164,10 @@ iso_status_t iso_cpu_run_step(iso_cpu_t *cpu, const iso_cpu_step_t *step)
 {
     if (step->panels != NULL) {
         return run_direct(cpu, step);
+    }
+    if (step->links != NULL) {
+        iso__chain_run(cpu, step);
+        return ISO_OK;
     }
     if (!is_blocked(step)) {
         return iso_cpu_run(cpu, step->node, step->inputs, step->output);

@@ -36,6 +36,13 @@ typedef struct iso__columns {
     int64_t n;    /* columns */
 } iso__columns_t;
 
+/* An operand of some rows. */
+typedef struct iso__plane {
+    const float *data;
+    int64_t row;  /* elements to the next row */
+    int64_t step; /* to the next element of a row, 0 or 1 */
+} iso__plane_t;
+
 struct iso__light_isa {
     /* Any unary op but cast. */
     void (*unary)(iso_op_t op, const iso__coeff_t *coeff, const float *x,
@@ -44,6 +51,12 @@ struct iso__light_isa {
     /* Any binary op but mod; operands step by 0 or 1. */
     void (*binary)(iso_op_t op, const float *x, int64_t x_step, const float *y,
                    int64_t y_step, float *z, int64_t n);
+
+    /* As binary for rows of n: z is (rows, n), and may be an operand that
+     * lies just so. */
+    void (*binary_rows)(iso_op_t op, const iso__plane_t *x,
+                        const iso__plane_t *y, float *z, int64_t rows,
+                        int64_t n);
 
     /* reduce_*, of a row and of columns; a mean is not yet divided. */
     float (*reduce_row)(iso_op_t op, const float *x, int64_t n);

@@ -44,6 +44,13 @@ static inline vec_t vec_max(vec_t x, vec_t y)
     return vec_select_nan(x, x, vec_select_nan(y, y, r));
 }
 
+/* As vec_max where it is all one which zero is taken: x - 0 gives powers of
+ * 1 for both. */
+static inline vec_t vec_most(vec_t x, vec_t y)
+{
+    return vec_select_nan(y, y, vec_select_less(x, y, y, x));
+}
+
 static inline vec_t vec_min(vec_t x, vec_t y)
 {
     vec_t r = vec_select_less(y, x, y, x);

@@ -13,6 +13,8 @@
 
 #include <math.h>
 
+#define ROW_INLINE static inline __attribute__((always_inline))
+
 /* Vectors that make up the lanes of a reduction. */
 enum { LANE_VECTORS = ISO_LANES / VEC_LANES };
 
@@ -60,17 +62,86 @@ static inline vec_t load_operand(const float *x, int64_t step, int64_t i,
     return step == 0 ? vec_set(*x) : load_some(vec_one(), x + i, n - i);
 }
 
-static void binary(iso_op_t op, const float *x, int64_t x_step, const float *y,
-                   int64_t y_step, float *z, int64_t n)
+/* One row; inlined with each function and with steps that are known. */
+ROW_INLINE void binary_row(vec_binary_fn *function, const float *x,
+                           int64_t x_step, const float *y, int64_t y_step,
+                           float *z, int64_t n)
 {
-    vec_binary_fn *function = binary_function(op);
+    int64_t i = 0;
 
-    for (int64_t i = 0; i < n; i += VEC_LANES) {
+    for (; i + VEC_LANES <= n; i += VEC_LANES) {
+        const vec_t v = load_operand(x, x_step, i, n);
+        const vec_t w = load_operand(y, y_step, i, n);
+
+        vec_store(z + i, vec_canonical(function(v, w)));
+    }
+    if (i < n) {
         const vec_t v = load_operand(x, x_step, i, n);
         const vec_t w = load_operand(y, y_step, i, n);
 
         store_some(z + i, vec_canonical(function(v, w)), n - i);
     }
+}
+
+ROW_INLINE void binary_rows_of(vec_binary_fn *function, const iso__plane_t *x,
+                               const iso__plane_t *y, float *z, int64_t rows,
+                               int64_t n)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        const float *v = x->data + r * x->row;
+        const float *w = y->data + r * y->row;
+
+        if (x->step != 0 && y->step != 0) {
+            binary_row(function, v, 1, w, 1, z + r * n, n);
+        } else if (x->step != 0) {
+            binary_row(function, v, 1, w, 0, z + r * n, n);
+        } else if (y->step != 0) {
+            binary_row(function, v, 0, w, 1, z + r * n, n);
+        } else {
+            binary_row(function, v, 0, w, 0, z + r * n, n);
+        }
+    }
+}
+
+static void binary_rows(iso_op_t op, const iso__plane_t *x,
+                        const iso__plane_t *y, float *z, int64_t rows,
+                        int64_t n)
+{
+    switch (op) {
+    case ISO_OP_ADD:
+        binary_rows_of(vec_add, x, y, z, rows, n);
+        break;
+    case ISO_OP_SUB:
+        binary_rows_of(vec_sub, x, y, z, rows, n);
+        break;
+    case ISO_OP_MUL:
+        binary_rows_of(vec_mul, x, y, z, rows, n);
+        break;
+    case ISO_OP_DIV:
+        binary_rows_of(vec_div, x, y, z, rows, n);
+        break;
+    case ISO_OP_POW:
+        binary_rows_of(binary_pow, x, y, z, rows, n);
+        break;
+    case ISO_OP_MIN:
+        binary_rows_of(vec_min, x, y, z, rows, n);
+        break;
+    case ISO_OP_MAX:
+        binary_rows_of(vec_max, x, y, z, rows, n);
+        break;
+    default:
+        binary_rows_of(binary_prelu, x, y, z, rows, n);
+        break;
+    }
+}
+
+static void binary(iso_op_t op, const float *x, int64_t x_step, const float *y,
+                   int64_t y_step, float *z, int64_t n)
+{
+    const iso__plane_t v = {.data = x, .step = x_step};
+    const iso__plane_t w = {.data = y, .step = y_step};
+
+    binary_rows(op, &v, &w, z, 1, n);
 }
 
 /* ---- Reductions ---- */
@@ -104,20 +175,20 @@ static iso_op_t joining_op(iso_op_t op)
     }
 }
 
-/* The fold on vectors: what lies behind the lanes changes nothing before
- * them. */
-static inline float fold_lanes(vec_binary_fn *join,
-                               const vec_t acc[LANE_VECTORS])
+/* Lanes joined in halves: what lies behind the first half changes nothing
+ * before it. */
+static inline float fold_lanes(vec_binary_fn *join, vec_t acc[LANE_VECTORS])
 {
-    float lane[2 * ISO_LANES] = {0};
-
-    for (int v = 0; v < LANE_VECTORS; v++) {
-        vec_store(lane + (int64_t)v * VEC_LANES, acc[v]);
+    for (int half = LANE_VECTORS / 2; half > 0; half /= 2) {
+        for (int v = 0; v < half; v++) {
+            acc[v] = join(acc[v], acc[v + half]);
+        }
     }
-    for (int width = ISO_LANES / 2; width > 0; width /= 2) {
-        vec_store(lane, join(vec_load(lane), vec_load(lane + width)));
+#pragma GCC unroll 4
+    for (int by = VEC_LANES / 2; by > 0; by /= 2) {
+        acc[0] = join(acc[0], vec_down(acc[0], by));
     }
-    return iso_canonical(lane[0]);
+    return vec_first(vec_canonical(acc[0]));
 }
 
 /* Inlined with each function, so that the chain stays in registers. */
@@ -225,7 +296,8 @@ static float exp_row(const float *x, float most, float *y, int64_t n)
 
 static void softmax_row(bool is_log, const float *x, float *y, int64_t n)
 {
-    const float most = reduce_row(ISO_OP_REDUCE_MAX, x, n);
+    const float most = is_log ? reduce_row(ISO_OP_REDUCE_MAX, x, n)
+                              : reduce_with(vec_most, ISO_OP_REDUCE_MAX, x, n);
     const float sum = exp_row(x, most, y, n);
 
     if (is_log) {
@@ -373,6 +445,7 @@ static void pool_tap(bool is_max, const float *x, int64_t step, float *y,
 const iso__light_isa_t LIGHT_TABLE = {
     .unary = unary,
     .binary = binary,
+    .binary_rows = binary_rows,
     .reduce_row = reduce_row,
     .reduce_columns = reduce_columns,
     .softmax_row = softmax_row,

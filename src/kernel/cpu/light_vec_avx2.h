@@ -101,6 +101,23 @@ static inline vec_t vec_select_equal(vec_t a, vec_t b, vec_t yes, vec_t no)
     return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_EQ_OQ));
 }
 
+static inline vec_t vec_down(vec_t a, int by)
+{
+    switch (by) {
+    case 4:
+        return _mm256_permute2f128_ps(a, a, 0x01);
+    case 2:
+        return _mm256_permute_ps(a, 0x0e);
+    default:
+        return _mm256_permute_ps(a, 0x01);
+    }
+}
+
+static inline float vec_first(vec_t a)
+{
+    return _mm256_cvtss_f32(a);
+}
+
 static inline vec_t vec_load_step(const float *from, int64_t step)
 {
     if (step == 2) { /* nothing behind the last element is read */

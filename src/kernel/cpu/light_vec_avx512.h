@@ -104,6 +104,25 @@ static inline vec_t vec_select_equal(vec_t a, vec_t b, vec_t yes, vec_t no)
     return _mm512_mask_blend_ps(equal, no, yes);
 }
 
+static inline vec_t vec_down(vec_t a, int by)
+{
+    switch (by) {
+    case 8:
+        return _mm512_shuffle_f32x4(a, a, 0x0e);
+    case 4:
+        return _mm512_shuffle_f32x4(a, a, 0x01);
+    case 2:
+        return _mm512_permute_ps(a, 0x0e);
+    default:
+        return _mm512_permute_ps(a, 0x01);
+    }
+}
+
+static inline float vec_first(vec_t a)
+{
+    return _mm512_cvtss_f32(a);
+}
+
 static inline vec_t vec_load_step(const float *from, int64_t step)
 {
     if (step == 2) { /* nothing behind the last element is read */

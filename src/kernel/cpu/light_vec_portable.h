@@ -80,6 +80,21 @@ static inline vec_t vec_select_equal(vec_t a, vec_t b, vec_t yes, vec_t no)
     return no;
 }
 
+/* Lane i from lane i + by, a power of two below VEC_LANES; lanes that have
+ * none hold anything. */
+static inline vec_t vec_down(vec_t a, int by)
+{
+    for (int i = 0; i + by < VEC_LANES; i++) {
+        a.lane[i] = a.lane[i + by];
+    }
+    return a;
+}
+
+static inline float vec_first(vec_t a)
+{
+    return a.lane[0];
+}
+
 /* Lane i from from[i * step]. */
 static inline vec_t vec_load_step(const float *from, int64_t step)
 {

@@ -1,0 +1,467 @@
+#include "kernel/cpu/chain.h"
+
+#include "base/log.h"
+#include "kernel/chain.h"
+#include "kernel/cpu/light_impl.h"
+#include "kernel/cpu/light_isa.h"
+#include "kernel/ref/ref_impl.h"
+
+#include <math.h>
+#include <omp.h>
+
+enum {
+    PIECE = 1024, /* elements of a row, or of some, that are done at once */
+    NO_SLOT = -1,
+};
+
+_Static_assert((int)ISO_CHAIN_MOST * (int)ISO_CHAIN_ROW_MOST <=
+                   (int)ISO_SPACE_NARROW,
+               "a slot for each link fits");
+
+/* Where an operand of a link is. */
+typedef struct operand {
+    const float *data; /* NULL: in a slot */
+    int slot;
+    iso_chain_rows_t rows;
+} operand_t;
+
+/* A link, ready to run. */
+typedef struct item {
+    iso_chain_kind_t kind;
+    iso_op_t op;
+    iso__coeff_t coeff;
+    float epsilon;
+    int n_operands;
+    operand_t operands[ISO_CHAIN_OPERANDS];
+    int64_t width;   /* elements that it makes of a row: n, or 1 */
+    int64_t reduced; /* elements of a row that it reduces */
+    int slot;        /* NO_SLOT: the output */
+} item_t;
+
+typedef struct chain {
+    const iso_cpu_t *cpu;
+    int n_items;
+    item_t items[ISO_CHAIN_MOST];
+    float *out;
+    int64_t rows;
+    int64_t n;         /* elements of a row */
+    int64_t many;      /* rows that are done at once */
+    int64_t columns;   /* of a row that are done at once, of one row */
+    int64_t slot_room; /* elements */
+} chain_t;
+
+/* A piece: so many rows from the first one, their columns from the first. */
+typedef struct piece {
+    int64_t row;
+    int64_t rows;
+    int64_t column;
+    int64_t columns;
+    float *slots;
+} piece_t;
+
+/* ---- Making ---- */
+
+static iso_chain_kind_t kind_of(iso_op_t op)
+{
+    switch (iso_op_info(op)->op_class) {
+    case ISO_OP_CLASS_UNARY:
+        return ISO_CHAIN_UNARY;
+    case ISO_OP_CLASS_BINARY:
+        return ISO_CHAIN_BINARY;
+    case ISO_OP_CLASS_REDUCE:
+        return ISO_CHAIN_REDUCE;
+    default:
+        return op == ISO_OP_LAYER_NORM ? ISO_CHAIN_NORM : ISO_CHAIN_SOFTMAX;
+    }
+}
+
+static void set_operand(const chain_t *chain, const iso_cpu_link_t *link,
+                        int input, operand_t *operand)
+{
+    const iso_tensor_t *tensor = link->inputs[input];
+    const iso_tensor_t *value = link->value;
+    const int number = link->links[input];
+
+    *operand = (operand_t){.data = tensor->data, .slot = NO_SLOT};
+    if (number >= 0) {
+        operand->data = NULL;
+        operand->slot = chain->items[number].slot;
+    }
+
+    const bool is_regular =
+        iso_chain_rows_of(value->rank, value->dims, tensor->rank, tensor->dims,
+                          &operand->rows);
+
+    ISO_ASSERT(is_regular);
+}
+
+static int64_t last_dim(const iso_tensor_t *tensor)
+{
+    return tensor->rank > 0 ? tensor->dims[tensor->rank - 1] : 1;
+}
+
+static void set_item(const chain_t *chain, const iso_cpu_link_t *link,
+                     item_t *item)
+{
+    const iso_node_t *node = link->node;
+    iso_norm_param_t norm = {0};
+    iso_status_t status = ISO_OK;
+
+    *item = (item_t){
+        .kind = kind_of(node->op),
+        .op = node->op,
+        .width = last_dim(link->value),
+        .reduced = last_dim(link->inputs[0]),
+        .slot = NO_SLOT,
+    };
+    for (int i = 0; i < node->n_inputs && link->inputs[i] != NULL; i++) {
+        set_operand(chain, link, i, &item->operands[i]);
+        item->n_operands++;
+    }
+    if (item->kind == ISO_CHAIN_UNARY) {
+        status = iso__coeff_of(node, &item->coeff);
+    } else if (item->kind == ISO_CHAIN_NORM) {
+        status = iso_norm_param_of(node, link->value->rank, &norm);
+        item->epsilon = norm.epsilon;
+    }
+    ISO_ASSERT(status == ISO_OK);
+}
+
+/* Is what a link makes read by a later one? */
+static bool is_read_later(const iso_cpu_step_t *step, int number, int after)
+{
+    for (int i = after + 1; i < step->n_links; i++) {
+        const iso_cpu_link_t *link = &step->links[i];
+
+        for (int k = 0; k < link->node->n_inputs; k++) {
+            if (link->links[k] == number) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* May link `number` write where `other` keeps what nobody reads behind it? An
+ * elementwise one may when both have the same width, but a row that is
+ * reduced or normalised is read several times. */
+static bool frees(const chain_t *chain, const iso_cpu_step_t *step, int number,
+                  int other)
+{
+    const item_t *item = &chain->items[number];
+    const bool is_elementwise =
+        item->kind == ISO_CHAIN_UNARY || item->kind == ISO_CHAIN_BINARY;
+
+    return is_elementwise && item->width == chain->items[other].width
+               ? !is_read_later(step, other, number)
+               : !is_read_later(step, other, number - 1);
+}
+
+/* The first slot that no earlier link needs. */
+static int free_slot(const chain_t *chain, const iso_cpu_step_t *step,
+                     int number)
+{
+    uint32_t used = 0;
+    int slot = 0;
+
+    for (int i = 0; i < number; i++) {
+        if (!frees(chain, step, number, i)) {
+            used |= UINT32_C(1) << chain->items[i].slot;
+        }
+    }
+    while ((used >> slot & 1U) != 0) {
+        slot++;
+    }
+    return slot;
+}
+
+/* ---- Pieces ---- */
+
+static bool is_dense(const chain_t *chain, const operand_t *operand)
+{
+    return operand->rows.inner == 1 && operand->rows.count == chain->rows;
+}
+
+/* Do all operands go on evenly from row to row? */
+static bool is_even(const chain_t *chain)
+{
+    for (int i = 0; i < chain->n_items; i++) {
+        for (int k = 0; k < chain->items[i].n_operands; k++) {
+            const operand_t *operand = &chain->items[i].operands[k];
+
+            if (operand->rows.count != 1 && !is_dense(chain, operand)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Are all numbers treated alike, so that rows need not be told apart? */
+static bool is_flat(const chain_t *chain)
+{
+    for (int i = 0; i < chain->n_items; i++) {
+        const item_t *item = &chain->items[i];
+
+        if (item->width != chain->n || (item->kind != ISO_CHAIN_UNARY &&
+                                        item->kind != ISO_CHAIN_BINARY)) {
+            return false;
+        }
+        for (int k = 0; k < item->n_operands; k++) {
+            const operand_t *operand = &item->operands[k];
+            const bool is_one =
+                operand->rows.count == 1 && operand->rows.width == 1;
+
+            if (!is_one && !(is_dense(chain, operand) &&
+                             operand->rows.width == chain->n)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* All rows as one. */
+static void flatten(chain_t *chain)
+{
+    const int64_t n = chain->rows * chain->n;
+
+    for (int i = 0; i < chain->n_items; i++) {
+        item_t *item = &chain->items[i];
+
+        for (int k = 0; k < item->n_operands; k++) {
+            iso_chain_rows_t *rows = &item->operands[k].rows;
+            const bool is_one = rows->count == 1 && rows->width == 1;
+
+            *rows = (iso_chain_rows_t){
+                .inner = 1, .count = 1, .width = is_one ? 1 : n};
+        }
+        item->width = n;
+    }
+    chain->rows = 1;
+    chain->n = n;
+}
+
+static bool has_whole_rows(const chain_t *chain)
+{
+    for (int i = 0; i < chain->n_items; i++) {
+        if (chain->items[i].kind != ISO_CHAIN_UNARY &&
+            chain->items[i].kind != ISO_CHAIN_BINARY) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Some rows at once, or a part of one. */
+static void cut(chain_t *chain)
+{
+    if (is_flat(chain)) {
+        flatten(chain);
+    }
+    chain->many = 1;
+    chain->columns = chain->n;
+    if (chain->n > PIECE && !has_whole_rows(chain)) {
+        chain->columns = PIECE;
+    } else if (chain->n < PIECE && is_even(chain)) {
+        chain->many = PIECE / chain->n;
+    }
+    chain->slot_room = chain->many * chain->columns;
+}
+
+static void make(const iso_cpu_t *cpu, const iso_cpu_step_t *step,
+                 chain_t *chain)
+{
+    chain->cpu = cpu;
+    chain->n_items = step->n_links;
+    chain->out = step->output->data;
+    chain->n = 1;
+    chain->rows =
+        iso__dims_product(step->output->dims, 0, step->output->rank - 1);
+    for (int i = 0; i < step->n_links; i++) {
+        item_t *item = &chain->items[i];
+
+        set_item(chain, &step->links[i], item);
+        if (i + 1 < step->n_links) {
+            item->slot = free_slot(chain, step, i);
+        }
+        chain->n = item->reduced > chain->n ? item->reduced : chain->n;
+        chain->n = item->width > chain->n ? item->width : chain->n;
+    }
+    cut(chain);
+}
+
+/* ---- Running ---- */
+
+/* What a link makes of the rows of a piece: `width` numbers each. */
+static int64_t width_in(const chain_t *chain, const piece_t *piece,
+                        int64_t width)
+{
+    return width == chain->n ? piece->columns : 1;
+}
+
+/* Rows of an operand in this piece; step 0 where a row is one number. */
+static iso__plane_t plane_of(const chain_t *chain, const piece_t *piece,
+                             const operand_t *operand)
+{
+    const iso_chain_rows_t *rows = &operand->rows;
+    const bool is_row = rows->width == chain->n && chain->n > 1;
+
+    if (operand->data == NULL) {
+        return (iso__plane_t){
+            .data = piece->slots + operand->slot * chain->slot_room,
+            .row = is_row ? piece->columns : 1,
+            .step = is_row ? 1 : 0,
+        };
+    }
+    return (iso__plane_t){
+        .data = operand->data +
+                piece->row / rows->inner % rows->count * rows->width +
+                (is_row ? piece->column : 0),
+        .row = rows->count == 1 ? 0 : rows->width,
+        .step = is_row ? 1 : 0,
+    };
+}
+
+/* z of a binary link; the exponents 2 and 0.5 of all need no powers. */
+static void run_binary(const chain_t *chain, const piece_t *piece,
+                       const item_t *item, const iso__plane_t planes[2],
+                       float *z)
+{
+    const iso__light_isa_t *isa = chain->cpu->light.isa;
+    iso__plane_t x = planes[0];
+    iso__plane_t y = planes[1];
+    int64_t rows = piece->rows;
+    int64_t n = width_in(chain, piece, item->width);
+    iso_op_t op = item->op;
+
+    if (n == 1 || (x.row == n * x.step && y.row == n * y.step)) {
+        /* one number of each row: the rows are the elements; or all rows go
+         * on as one does */
+        x.step = n == 1 ? x.row : x.step;
+        y.step = n == 1 ? y.row : y.step;
+        n *= rows;
+        rows = 1;
+    }
+    if (op == ISO_OP_POW && y.row == 0 && y.step == 0) {
+        if (*y.data == 2.0F) {
+            op = ISO_OP_MUL;
+            y = x;
+        } else if (*y.data == 0.5F && rows == 1 && x.step == 1) {
+            isa->unary(ISO_OP_SQRT, &item->coeff, x.data, z, n);
+            return;
+        }
+    }
+    isa->binary_rows(op, &x, &y, z, rows, n);
+}
+
+static void reduce_row(const iso__light_isa_t *isa, const item_t *item,
+                       const float *x, float *z)
+{
+    const float count = (float)item->reduced;
+
+    *z = isa->reduce_row(item->op, x, item->reduced);
+    if (item->op == ISO_OP_REDUCE_MEAN) {
+        isa->binary(ISO_OP_DIV, z, 1, &count, 0, z, 1);
+    }
+}
+
+static void norm_row(const iso__light_isa_t *isa, const item_t *item,
+                     const iso__plane_t *planes, int64_t row, float *z)
+{
+    const int64_t n = item->reduced;
+    const float *x = planes[0].data + row * planes[0].row;
+    const float mean = isa->reduce_row(ISO_OP_REDUCE_SUM, x, n) / (float)n;
+    const float variance = isa->squares_row(x, mean, n) / (float)n;
+    const iso__norm_row_t norm = {
+        .mean = mean,
+        .deviation = sqrtf(variance + item->epsilon),
+        .scale = planes[1].data,
+        .bias = item->n_operands > 2 ? planes[2].data : NULL,
+        .step = 1,
+    };
+
+    isa->norm_row(&norm, x, z, n);
+}
+
+/* Links that need a whole row at a time. */
+static void run_rows(const chain_t *chain, const piece_t *piece,
+                     const item_t *item, const iso__plane_t *planes, float *z)
+{
+    const iso__light_isa_t *isa = chain->cpu->light.isa;
+    const int64_t n = item->reduced;
+
+    for (int64_t r = 0; r < piece->rows; r++) {
+        const float *x = planes[0].data + r * planes[0].row;
+
+        if (item->kind == ISO_CHAIN_REDUCE) {
+            reduce_row(isa, item, x, z + r);
+        } else if (item->kind == ISO_CHAIN_SOFTMAX) {
+            isa->softmax_row(item->op == ISO_OP_LOG_SOFTMAX, x, z + r * n, n);
+        } else {
+            norm_row(isa, item, planes, r, z + r * n);
+        }
+    }
+}
+
+static void run_item(const chain_t *chain, const piece_t *piece,
+                     const item_t *item)
+{
+    const int64_t width = width_in(chain, piece, item->width);
+    iso__plane_t planes[ISO_CHAIN_OPERANDS];
+    float *z = item->slot == NO_SLOT
+                   ? chain->out + piece->row * item->width + piece->column
+                   : piece->slots + item->slot * chain->slot_room;
+
+    for (int k = 0; k < item->n_operands; k++) {
+        planes[k] = plane_of(chain, piece, &item->operands[k]);
+    }
+    if (item->kind == ISO_CHAIN_UNARY) {
+        chain->cpu->light.isa->unary(item->op, &item->coeff, planes[0].data, z,
+                                     piece->rows * width);
+    } else if (item->kind == ISO_CHAIN_BINARY) {
+        run_binary(chain, piece, item, planes, z);
+    } else {
+        run_rows(chain, piece, item, planes, z);
+    }
+}
+
+static void run_part(const void *arg, int64_t begin, int64_t end)
+{
+    const chain_t *chain = arg;
+    const int64_t of_row = (chain->n + chain->columns - 1) / chain->columns;
+    float *slots = chain->cpu->space[omp_get_thread_num()].narrow;
+
+    for (int64_t i = begin; i < end; i++) {
+        piece_t piece = {
+            .row = i / of_row * chain->many,
+            .rows = chain->many,
+            .column = i % of_row * chain->columns,
+            .columns = chain->columns,
+            .slots = slots,
+        };
+
+        if (piece.rows > chain->rows - piece.row) {
+            piece.rows = chain->rows - piece.row;
+        }
+        if (piece.columns > chain->n - piece.column) {
+            piece.columns = chain->n - piece.column;
+        }
+        for (int k = 0; k < chain->n_items; k++) {
+            run_item(chain, &piece, &chain->items[k]);
+        }
+    }
+}
+
+void iso__chain_run(const iso_cpu_t *cpu, const iso_cpu_step_t *step)
+{
+    chain_t chain;
+    int64_t pieces;
+
+    make(cpu, step, &chain);
+    pieces = (chain.rows + chain.many - 1) / chain.many *
+             ((chain.n + chain.columns - 1) / chain.columns);
+    iso__light_split(&cpu->light, pieces,
+                     (size_t)chain.rows * (size_t)chain.n * sizeof(float),
+                     run_part, &chain);
+}
