@@ -224,7 +224,8 @@ static int link_of(const iso_cpu_step_t *what, const iso_node_t *operand)
     return -1;
 }
 
-static iso_status_t add_link(maker_t *maker, iso_node_id_t id,
+/* The operands of a product that begins the chain are the step's. */
+static iso_status_t add_link(maker_t *maker, iso_node_id_t id, bool is_direct,
                              iso_cpu_step_t *what)
 {
     iso_program_t *program = maker->program;
@@ -232,7 +233,11 @@ static iso_status_t add_link(maker_t *maker, iso_node_id_t id,
     iso_cpu_step_t operands = {0};
 
     ISO_TRY(check_node(program, node));
-    take_inputs(maker, id, false, &operands);
+    take_inputs(maker, id, is_direct, &operands);
+    if (is_direct) {
+        what->inputs = operands.inputs;
+        what->formats = operands.formats;
+    }
     for (int i = 0; i < node->n_inputs; i++) {
         maker->link_inputs[i] =
             node->inputs[i] == ISO_NO_NODE
@@ -252,21 +257,17 @@ static iso_status_t add_link(maker_t *maker, iso_node_id_t id,
     return ISO_OK;
 }
 
-static iso_status_t make_chain(maker_t *maker, iso_node_id_t last)
+static iso_status_t add_links(maker_t *maker, iso_node_id_t last,
+                              bool is_direct, iso_cpu_step_t *what)
 {
-    iso_program_t *program = maker->program;
-    iso_cpu_step_t what = {
-        .node = iso_graph_node(program->graph, last),
-        .output = &program->values[last],
-        .links = maker->links,
-    };
+    const iso_node_id_t first = maker->first[last];
 
-    for (iso_node_id_t id = maker->first[last]; id <= last; id++) {
+    what->links = maker->links;
+    for (iso_node_id_t id = first; id <= last; id++) {
         if (maker->last[id] == last) {
-            ISO_TRY(add_link(maker, id, &what));
+            ISO_TRY(add_link(maker, id, is_direct && id == first, what));
         }
     }
-    add_step(program, ISO__STEP_COMPUTE, last)->what = what;
     return ISO_OK;
 }
 
@@ -287,16 +288,17 @@ static iso_status_t make_compute(maker_t *maker, iso_node_id_t last)
     const bool is_direct = program->formats.n_nodes != 0 &&
                            iso_panels_of(program->graph, head, &step.spec);
 
-    if (head != last && !is_direct) {
-        return make_chain(maker, last);
-    }
     ISO_TRY(check_node(program, node));
     if (is_direct) {
         step.weights = node->inputs[1];
     }
-    take_inputs(maker, head, is_direct, &step.what);
-    if (head != last) {
-        take_joined(maker, head, last, &step.what);
+    if (head != last && program->formats.is_chain[last]) {
+        ISO_TRY(add_links(maker, last, is_direct, &step.what));
+    } else {
+        take_inputs(maker, head, is_direct, &step.what);
+        if (head != last) {
+            take_joined(maker, head, last, &step.what);
+        }
     }
     program->steps[program->n_steps++] = step;
     return ISO_OK;

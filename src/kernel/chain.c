@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "graph/param.h"
+#include "kernel/panels.h"
 
 /* ---- What may be a link ---- */
 
@@ -13,9 +14,8 @@ static bool is_f32(const iso_graph_t *graph, const iso_node_t *node)
     for (int i = 0; i < node->n_inputs; i++) {
         const iso_node_id_t operand = node->inputs[i];
 
-        all = all &&
-              (operand == ISO_NO_NODE ||
-               iso_graph_node(graph, operand)->dtype == ISO_DTYPE_F32);
+        all = all && (operand == ISO_NO_NODE ||
+                      iso_graph_node(graph, operand)->dtype == ISO_DTYPE_F32);
     }
     return all;
 }
@@ -137,24 +137,30 @@ bool iso_chain_rows_of(int rank, const int64_t *dims, int operand_rank,
     return true;
 }
 
-static bool is_regular(const iso_graph_t *graph, const iso_node_t *node)
+static bool rows_of(const iso_graph_t *graph, const iso_node_t *node, int input,
+                    iso_chain_rows_t *rows_out)
 {
+    const iso_shape_t *operand =
+        &iso_graph_node(graph, node->inputs[input])->shape;
     int64_t dims[ISO_MAX_RANK];
     int64_t operand_dims[ISO_MAX_RANK];
-    iso_chain_rows_t rows;
 
     for (int axis = 0; axis < node->shape.rank; axis++) {
         dims[axis] = node->shape.dim[axis].size;
     }
-    for (int i = 0; i < node->n_inputs; i++) {
-        const iso_shape_t *operand =
-            &iso_graph_node(graph, node->inputs[i])->shape;
+    for (int axis = 0; axis < operand->rank; axis++) {
+        operand_dims[axis] = operand->dim[axis].size;
+    }
+    return iso_chain_rows_of(node->shape.rank, dims, operand->rank,
+                             operand_dims, rows_out);
+}
 
-        for (int axis = 0; axis < operand->rank; axis++) {
-            operand_dims[axis] = operand->dim[axis].size;
-        }
-        if (!iso_chain_rows_of(node->shape.rank, dims, operand->rank,
-                               operand_dims, &rows)) {
+static bool is_regular(const iso_graph_t *graph, const iso_node_t *node)
+{
+    iso_chain_rows_t rows;
+
+    for (int i = 0; i < node->n_inputs; i++) {
+        if (!rows_of(graph, node, i, &rows)) {
             return false;
         }
     }
@@ -244,6 +250,60 @@ static void note_operands(work_t *work, iso_node_id_t id)
     }
 }
 
+/* Can a link be computed for some rows and some columns by themselves, of a
+ * value of this shape? */
+static bool works_on_blocks(const iso_graph_t *graph, iso_node_id_t id,
+                            const iso_shape_t *shape)
+{
+    const iso_node_t *node = iso_graph_node(graph, id);
+    const iso_chain_kind_t kind = iso_chain_kind(graph, id);
+    const int64_t n_rows = iso_shape_count(shape) / last_dim(shape);
+
+    if ((kind != ISO_CHAIN_UNARY && kind != ISO_CHAIN_BINARY) ||
+        !iso_shape_equal(&node->shape, shape)) {
+        return false;
+    }
+    for (int i = 0; i < node->n_inputs; i++) {
+        iso_chain_rows_t rows;
+
+        if (!rows_of(graph, node, i, &rows) ||
+            !(rows.count == 1 || (rows.inner == 1 && rows.count == n_rows))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Can the chain that is open follow this product block by block? */
+static bool can_begin(const work_t *work, iso_node_id_t id)
+{
+    const chain_t *chain = &work->chain;
+    iso_panels_spec_t spec;
+
+    if (chain->last == ISO_NO_NODE || chain->n_links == ISO_CHAIN_MOST ||
+        work->common[id] != chain->last || work->is_taken[id] ||
+        !iso_panels_of(work->graph, id, &spec) ||
+        (spec.kind != ISO_PANELS_MATMUL &&
+         spec.kind != ISO_PANELS_MATMUL_TRANSPOSED)) {
+        return false;
+    }
+    for (iso_node_id_t link = id + 1; link <= chain->last; link++) {
+        if (!iso_node_is_leaf(iso_graph_node(work->graph, link)) &&
+            !works_on_blocks(work->graph, link,
+                             &iso_graph_node(work->graph, id)->shape)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void join_link(work_t *work, iso_node_id_t id)
+{
+    work->formats->joined[id] = work->reader[id];
+    work->formats->is_chain[work->chain.last] = true;
+    work->chain.n_links++;
+}
+
 /* The node goes on with the chain that is open, opens one or ends it. */
 static void visit(work_t *work, iso_node_id_t id)
 {
@@ -251,13 +311,15 @@ static void visit(work_t *work, iso_node_id_t id)
     chain_t *chain = &work->chain;
 
     if (kind == ISO_CHAIN_NONE) {
+        if (can_begin(work, id)) {
+            join_link(work, id);
+        }
         *chain = (chain_t){.last = ISO_NO_NODE};
     } else {
         const int64_t n = row_of(work, id, kind);
 
         if (fits(work, id, kind)) {
-            work->formats->joined[id] = work->reader[id];
-            chain->n_links++;
+            join_link(work, id);
             chain->n = n > chain->n ? n : chain->n;
         } else {
             *chain = (chain_t){

@@ -1,8 +1,9 @@
 /*
- * Chains: nodes without contractions that are computed in one visit of each
- * row of the last axis, so that what lies between them stays in the nearest
- * cache. GELU as it is imported (div, erf, add, mul, mul), a layer norm in
- * parts, a scale before a softmax.
+ * Chains: nodes that are computed in one visit of each row of the last axis,
+ * so that what lies between them stays in the nearest cache. GELU as it is
+ * imported (div, erf, add, mul, mul), a layer norm in parts, a scale before a
+ * softmax. Where all of them are elementwise, the product by constant weights
+ * that they alone read may come first: they then follow it block by block.
  *
  * A link of a chain makes, for each row, either a row of n numbers or one
  * number, and reads such from links before it, or operands that come from
@@ -22,7 +23,8 @@ enum {
 
 /* What a link does with a row. */
 typedef enum iso_chain_kind {
-    ISO_CHAIN_NONE, /* the node can't be a link */
+    ISO_CHAIN_NONE, /* the node can't be a link, unless it is the product
+                     * before the others */
     ISO_CHAIN_UNARY,
     ISO_CHAIN_BINARY,
     ISO_CHAIN_REDUCE, /* a row to one number */
@@ -45,8 +47,7 @@ typedef struct iso_chain_rows {
 
 /* dims are the link's, of the given rank. false: it lies otherwise. */
 bool iso_chain_rows_of(int rank, const int64_t *dims, int operand_rank,
-                       const int64_t *operand_dims,
-                       iso_chain_rows_t *rows_out);
+                       const int64_t *operand_dims, iso_chain_rows_t *rows_out);
 
 /*
  * Join the nodes of each chain in formats, where what they make is known and

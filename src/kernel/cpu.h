@@ -51,8 +51,9 @@ typedef struct iso_cpu_step {
     const iso_tensor_t *addend;  /* of the joined addition, in the format of
                                   * the output; NULL: none */
     const iso_node_t *activated; /* the joined activation; NULL: none */
-    const iso_cpu_link_t *links; /* of a chain, of which node is the last and
-                                  * inputs are none; NULL: no chain */
+    const iso_cpu_link_t *links; /* of a chain; NULL: no chain. The first one
+                                  * is the node; its operands are those of
+                                  * the step where it is direct */
     int n_links;
 } iso_cpu_step_t;
 

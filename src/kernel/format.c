@@ -364,10 +364,12 @@ static iso_status_t allocate(work_t *work, bool **flags_out)
     formats->made = iso_alloc_zeroed(n, sizeof *formats->made);
     formats->has_copy = iso_alloc_zeroed(n, sizeof *formats->has_copy);
     formats->joined = iso_alloc_zeroed(n, sizeof *formats->joined);
+    formats->is_chain = iso_alloc_zeroed(n, sizeof *formats->is_chain);
     work->role = iso_alloc_zeroed(n, sizeof *work->role);
     work->reader = iso_alloc_zeroed(n, sizeof *work->reader);
     if (flags == NULL || formats->made == NULL || formats->has_copy == NULL ||
-        formats->joined == NULL || work->role == NULL || work->reader == NULL) {
+        formats->joined == NULL || formats->is_chain == NULL ||
+        work->role == NULL || work->reader == NULL) {
         return ISO_NOMEM;
     }
     work->is_read = flags;
@@ -438,6 +440,7 @@ void iso_formats_free(iso_formats_t *formats)
     iso_free(formats->made);
     iso_free(formats->has_copy);
     iso_free(formats->joined);
+    iso_free(formats->is_chain);
     *formats = (iso_formats_t){0};
 }
 

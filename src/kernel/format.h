@@ -16,8 +16,7 @@
  * that alone reads it, and that with the activation that alone reads it:
  * conv -> add -> relu is one step, run where the last of them stands; the
  * others make no value. Not across an exchange, for which others wait. So are
- * the nodes of a chain (chain.h), which has no contraction. The bits are those
- * of the single nodes.
+ * the nodes of a chain (chain.h). The bits are those of the single nodes.
  */
 #ifndef ISO_FORMAT_H
 #define ISO_FORMAT_H
@@ -39,6 +38,7 @@ typedef struct iso_formats {
     iso_node_id_t *joined; /* (n_nodes) its last reader, with which, as with
                             * all others, it is computed; ISO_NO_NODE: it
                             * makes a value */
+    bool *is_chain;        /* (n_nodes) the last node of a chain */
 } iso_formats_t;
 
 /*

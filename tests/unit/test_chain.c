@@ -10,6 +10,7 @@
 #include "iso_test_call.h"
 #include "iso_test_graph.h"
 #include "kernel/chain.h"
+#include "kernel/panels.h"
 #include "plan/memory_plan.h"
 
 #include <stdio.h>
@@ -118,10 +119,10 @@ static iso_node_id_t pick_full(net_t *net)
 
 static void add_unary(net_t *net)
 {
-    static const iso_op_t ops[] = {
-        ISO_OP_ERF,     ISO_OP_TANH, ISO_OP_SIGMOID, ISO_OP_SQRT, ISO_OP_EXP,
-        ISO_OP_RELU,    ISO_OP_NEG,  ISO_OP_ABS,     ISO_OP_LOG,  ISO_OP_CLIP,
-        ISO_OP_SOFTPLUS};
+    static const iso_op_t ops[] = {ISO_OP_ERF,  ISO_OP_TANH,    ISO_OP_SIGMOID,
+                                   ISO_OP_SQRT, ISO_OP_EXP,     ISO_OP_RELU,
+                                   ISO_OP_NEG,  ISO_OP_ABS,     ISO_OP_LOG,
+                                   ISO_OP_CLIP, ISO_OP_SOFTPLUS};
     const double limits[] = {-0.5, 1.5};
     const iso_attr_t attrs[] = {{.name = "min",
                                  .kind = ISO_ATTR_FLOATS,
@@ -175,10 +176,10 @@ static void add_binary(net_t *net)
 
 static void add_row_op(net_t *net)
 {
-    static const iso_op_t ops[] = {
-        ISO_OP_REDUCE_MEAN, ISO_OP_REDUCE_SUM,  ISO_OP_REDUCE_MAX,
-        ISO_OP_REDUCE_MIN,  ISO_OP_REDUCE_PROD, ISO_OP_SOFTMAX,
-        ISO_OP_LOG_SOFTMAX, ISO_OP_LAYER_NORM};
+    static const iso_op_t ops[] = {ISO_OP_REDUCE_MEAN, ISO_OP_REDUCE_SUM,
+                                   ISO_OP_REDUCE_MAX,  ISO_OP_REDUCE_MIN,
+                                   ISO_OP_REDUCE_PROD, ISO_OP_SOFTMAX,
+                                   ISO_OP_LOG_SOFTMAX, ISO_OP_LAYER_NORM};
     const iso_op_t op = ops[pick(net, 8)];
     const int64_t axis = net->rank - 1;
     const iso_attr_t attr = {
@@ -199,7 +200,25 @@ static void add_row_op(net_t *net)
     add(net, op, n_inputs, inputs, 1, &attr);
 }
 
-static net_t random_chain(uint64_t *state)
+/* A product by constant weights, which may be followed block by block. */
+static void add_product(net_t *net)
+{
+    static const int64_t lengths[] = {1, 5, 64, 300};
+    const int64_t length = lengths[pick(net, 4)];
+    const int64_t n = net->dims[net->rank - 1];
+    int64_t dims[ISO_MAX_RANK];
+    iso_node_id_t inputs[3];
+    const int n_inputs = 2 + (int)pick(net, 2);
+
+    memcpy(dims, net->dims, sizeof dims);
+    dims[net->rank - 1] = length;
+    inputs[0] = add_leaf(net, false, net->rank, dims);
+    inputs[1] = add_leaf(net, true, 2, (const int64_t[]){length, n});
+    inputs[2] = add_leaf(net, true, 1, &n);
+    add(net, ISO_OP_MATMUL, n_inputs, inputs, 0, NULL);
+}
+
+static net_t random_chain(uint64_t *state, bool has_product)
 {
     static const int64_t rows[] = {1, 2, 3, 5, 7, 0};
     static const int64_t sizes[] = {1,  2,  7,   16,  17,   33,
@@ -213,9 +232,13 @@ static net_t random_chain(uint64_t *state)
         net.dims[axis] = rows[pick(&net, pick(&net, 30) == 0 ? 6 : 5)];
     }
     net.dims[net.rank - 1] = sizes[pick(&net, 12)];
-    net.values[net.n_values++] = add_leaf(&net, false, net.rank, net.dims);
+    if (has_product) {
+        add_product(&net);
+    } else {
+        net.values[net.n_values++] = add_leaf(&net, false, net.rank, net.dims);
+    }
     for (int i = 0; i < n_links; i++) {
-        const int64_t kind = pick(&net, 8);
+        const int64_t kind = has_product ? 2 + pick(&net, 6) : pick(&net, 8);
 
         (kind < 2 ? add_row_op : kind < 4 ? add_unary : add_binary)(&net);
     }
@@ -234,8 +257,8 @@ static iso_program_t *program_of(iso_device_t *device, const iso_graph_t *graph,
     const iso_program_options_t options = {.keeps_values = keeps_values};
     iso_program_t *program = NULL;
 
-    CU_ASSERT_EQUAL_FATAL(
-        iso_program_create(device, graph, &options, &program), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_program_create(device, graph, &options, &program),
+                          ISO_OK);
     for (iso_node_id_t id = 0; id < iso_graph_node_count(graph); id++) {
         const iso_op_t op = iso_graph_node(graph, id)->op;
 
@@ -259,9 +282,9 @@ static bool are_equal(const iso_graph_t *graph, const iso_program_t *expected,
 
         CU_ASSERT_EQUAL(iso_tensor_bytes_of(node->dtype, &node->shape, &bytes),
                         ISO_OK);
-        equal = equal && (bytes == 0 || memcmp(iso_program_output(expected, i),
-                                               iso_program_output(found, i),
-                                               bytes) == 0);
+        equal = equal && (bytes == 0 ||
+                          memcmp(iso_program_output(expected, i),
+                                 iso_program_output(found, i), bytes) == 0);
     }
     return equal;
 }
@@ -317,10 +340,27 @@ static int check_plan(const iso_graph_t *graph)
     return n_joined;
 }
 
+static bool begins_with_product(const iso_graph_t *graph)
+{
+    iso_formats_t formats;
+    bool begins = false;
+
+    CU_ASSERT_EQUAL_FATAL(iso_formats_create(graph, true, &formats), ISO_OK);
+    for (iso_node_id_t id = 0; id < formats.n_nodes; id++) {
+        const iso_node_id_t reader = formats.joined[id];
+
+        begins =
+            begins || (iso_panels_of(graph, id, NULL) && reader != ISO_NO_NODE);
+    }
+    iso_formats_free(&formats);
+    return begins;
+}
+
 static void test_random_chains(void)
 {
     uint64_t state = SEED;
     int n_joined = 0;
+    int n_products = 0;
 
     (void)printf("  seed %d\n", SEED);
     for (int i = 0; i < NETS; i++) {
@@ -331,8 +371,9 @@ static void test_random_chains(void)
         if (i % 50 == 0) {
             fill_values(&state, i % 100 == 0);
         }
-        net = random_chain(&state);
+        net = random_chain(&state, i % 3 == 0);
         n_joined += check_plan(net.graph);
+        n_products += begins_with_product(net.graph) ? 1 : 0;
         check_runs(net.graph, 1 + i % 2);
         if (CU_get_number_of_failures() != failures) {
             (void)printf("  net %d, state %llu\n", i, (unsigned long long)at);
@@ -340,6 +381,7 @@ static void test_random_chains(void)
         iso_graph_destroy(&net.graph);
     }
     CU_ASSERT(n_joined > NETS);
+    CU_ASSERT(n_products > NETS / 20);
 }
 
 /* ---- Chains as they are met ---- */
@@ -373,7 +415,7 @@ static void test_gelu(void)
                "half = constant f32[] 0.5\n"
                "y = mul(m, half)\n"
                "return y\n",
-               4);
+               5);
 }
 
 static void test_tanh_gelu(void)
@@ -500,8 +542,7 @@ static void test_rows(void)
     expect_rows((const int64_t[]){1, 1, 1}, 24, 1, 5);
     CU_ASSERT_FALSE(iso_chain_rows_of(4, (const int64_t[]){2, 3, 4, 5}, 4,
                                       (const int64_t[]){2, 1, 4, 5}, &rows));
-    CU_ASSERT(
-        iso_chain_rows_of(2, (const int64_t[]){4, 5}, 0, NULL, &rows));
+    CU_ASSERT(iso_chain_rows_of(2, (const int64_t[]){4, 5}, 0, NULL, &rows));
     CU_ASSERT_EQUAL(rows.count, 1);
     CU_ASSERT_EQUAL(rows.width, 1);
 }

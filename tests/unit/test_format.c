@@ -361,7 +361,7 @@ static void test_matrices(void)
                                "k = matmul(t, v)\ne = erf(k)\nreturn e\n";
 
     expect(text, true,
-           "m=plain>a a=plain>s s=plain g=plain>t t=plain k=plain e=plain");
+           "m=plain>a a=plain>s s=plain g=plain>t t=plain k=plain>e e=plain");
     expect(text, false,
            "m=plain a=plain s=plain g=plain t=plain k=plain e=plain");
     /* not direct: not joined */

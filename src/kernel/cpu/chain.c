@@ -8,47 +8,21 @@
 
 #include <math.h>
 #include <omp.h>
+#include <string.h>
 
 enum {
     PIECE = 1024, /* elements of a row, or of some, that are done at once */
-    NO_SLOT = -1,
+    NO_SLOT = -1, /* a value */
+    BLOCK = -2,   /* what the product has made */
 };
 
-_Static_assert((int)ISO_CHAIN_MOST * (int)ISO_CHAIN_ROW_MOST <=
+_Static_assert((int)ISO_CHAIN_MOST *(int)ISO_CHAIN_ROW_MOST <=
                    (int)ISO_SPACE_NARROW,
                "a slot for each link fits");
 
-/* Where an operand of a link is. */
-typedef struct operand {
-    const float *data; /* NULL: in a slot */
-    int slot;
-    iso_chain_rows_t rows;
-} operand_t;
-
-/* A link, ready to run. */
-typedef struct item {
-    iso_chain_kind_t kind;
-    iso_op_t op;
-    iso__coeff_t coeff;
-    float epsilon;
-    int n_operands;
-    operand_t operands[ISO_CHAIN_OPERANDS];
-    int64_t width;   /* elements that it makes of a row: n, or 1 */
-    int64_t reduced; /* elements of a row that it reduces */
-    int slot;        /* NO_SLOT: the output */
-} item_t;
-
-typedef struct chain {
-    const iso_cpu_t *cpu;
-    int n_items;
-    item_t items[ISO_CHAIN_MOST];
-    float *out;
-    int64_t rows;
-    int64_t n;         /* elements of a row */
-    int64_t many;      /* rows that are done at once */
-    int64_t columns;   /* of a row that are done at once, of one row */
-    int64_t slot_room; /* elements */
-} chain_t;
+typedef iso__chain_operand_t operand_t;
+typedef iso__chain_item_t item_t;
+typedef iso__chain_t chain_t;
 
 /* A piece: so many rows from the first one, their columns from the first. */
 typedef struct piece {
@@ -57,6 +31,8 @@ typedef struct piece {
     int64_t column;
     int64_t columns;
     float *slots;
+    int64_t room;       /* elements of a slot */
+    const float *block; /* of the piece's rows */
 } piece_t;
 
 /* ---- Making ---- */
@@ -70,6 +46,8 @@ static iso_chain_kind_t kind_of(iso_op_t op)
         return ISO_CHAIN_BINARY;
     case ISO_OP_CLASS_REDUCE:
         return ISO_CHAIN_REDUCE;
+    case ISO_OP_CLASS_CONTRACT:
+        return ISO_CHAIN_NONE;
     default:
         return op == ISO_OP_LAYER_NORM ? ISO_CHAIN_NORM : ISO_CHAIN_SOFTMAX;
     }
@@ -88,9 +66,8 @@ static void set_operand(const chain_t *chain, const iso_cpu_link_t *link,
         operand->slot = chain->items[number].slot;
     }
 
-    const bool is_regular =
-        iso_chain_rows_of(value->rank, value->dims, tensor->rank, tensor->dims,
-                          &operand->rows);
+    const bool is_regular = iso_chain_rows_of(
+        value->rank, value->dims, tensor->rank, tensor->dims, &operand->rows);
 
     ISO_ASSERT(is_regular);
 }
@@ -98,6 +75,13 @@ static void set_operand(const chain_t *chain, const iso_cpu_link_t *link,
 static int64_t last_dim(const iso_tensor_t *tensor)
 {
     return tensor->rank > 0 ? tensor->dims[tensor->rank - 1] : 1;
+}
+
+/* The product: what others read is in the block. */
+static void set_product(const iso_cpu_link_t *link, item_t *item)
+{
+    *item = (item_t){
+        .kind = ISO_CHAIN_NONE, .width = last_dim(link->value), .slot = BLOCK};
 }
 
 static void set_item(const chain_t *chain, const iso_cpu_link_t *link,
@@ -164,7 +148,7 @@ static int free_slot(const chain_t *chain, const iso_cpu_step_t *step,
     uint32_t used = 0;
     int slot = 0;
 
-    for (int i = 0; i < number; i++) {
+    for (int i = chain->first; i < number; i++) {
         if (!frees(chain, step, number, i)) {
             used |= UINT32_C(1) << chain->items[i].slot;
         }
@@ -203,8 +187,8 @@ static bool is_flat(const chain_t *chain)
     for (int i = 0; i < chain->n_items; i++) {
         const item_t *item = &chain->items[i];
 
-        if (item->width != chain->n || (item->kind != ISO_CHAIN_UNARY &&
-                                        item->kind != ISO_CHAIN_BINARY)) {
+        if (item->width != chain->n ||
+            (item->kind != ISO_CHAIN_UNARY && item->kind != ISO_CHAIN_BINARY)) {
             return false;
         }
         for (int k = 0; k < item->n_operands; k++) {
@@ -266,29 +250,32 @@ static void cut(chain_t *chain)
     } else if (chain->n < PIECE && is_even(chain)) {
         chain->many = PIECE / chain->n;
     }
-    chain->slot_room = chain->many * chain->columns;
 }
 
-static void make(const iso_cpu_t *cpu, const iso_cpu_step_t *step,
-                 chain_t *chain)
+void iso__chain_make(const iso_cpu_t *cpu, const iso_cpu_step_t *step,
+                     iso__chain_t *chain)
 {
+    const iso_tensor_t *output = step->output;
+
     chain->cpu = cpu;
     chain->n_items = step->n_links;
-    chain->out = step->output->data;
-    chain->n = 1;
-    chain->rows =
-        iso__dims_product(step->output->dims, 0, step->output->rank - 1);
-    for (int i = 0; i < step->n_links; i++) {
+    chain->first = kind_of(step->node->op) == ISO_CHAIN_NONE ? 1 : 0;
+    chain->out = output->data;
+    chain->rows = iso__dims_product(output->dims, 0, output->rank - 1);
+    chain->n = last_dim(output);
+    if (chain->first == 1) {
+        set_product(&step->links[0], &chain->items[0]);
+    }
+    for (int i = chain->first; i < step->n_links; i++) {
         item_t *item = &chain->items[i];
 
         set_item(chain, &step->links[i], item);
-        if (i + 1 < step->n_links) {
-            item->slot = free_slot(chain, step, i);
-        }
+        item->slot = free_slot(chain, step, i);
         chain->n = item->reduced > chain->n ? item->reduced : chain->n;
-        chain->n = item->width > chain->n ? item->width : chain->n;
     }
-    cut(chain);
+    if (chain->first == 0) {
+        cut(chain);
+    }
 }
 
 /* ---- Running ---- */
@@ -309,7 +296,9 @@ static iso__plane_t plane_of(const chain_t *chain, const piece_t *piece,
 
     if (operand->data == NULL) {
         return (iso__plane_t){
-            .data = piece->slots + operand->slot * chain->slot_room,
+            .data = operand->slot == BLOCK
+                        ? piece->block
+                        : piece->slots + operand->slot * piece->room,
             .row = is_row ? piece->columns : 1,
             .step = is_row ? 1 : 0,
         };
@@ -384,6 +373,21 @@ static void norm_row(const iso__light_isa_t *isa, const item_t *item,
     isa->norm_row(&norm, x, z, n);
 }
 
+static void unary_rows(const chain_t *chain, const piece_t *piece,
+                       const item_t *item, const iso__plane_t *x, float *z)
+{
+    const iso__light_isa_t *isa = chain->cpu->light.isa;
+    const int64_t n = width_in(chain, piece, item->width);
+
+    if (piece->rows == 1 || x->row == n) {
+        isa->unary(item->op, &item->coeff, x->data, z, piece->rows * n);
+        return;
+    }
+    for (int64_t r = 0; r < piece->rows; r++) {
+        isa->unary(item->op, &item->coeff, x->data + r * x->row, z + r * n, n);
+    }
+}
+
 /* Links that need a whole row at a time. */
 static void run_rows(const chain_t *chain, const piece_t *piece,
                      const item_t *item, const iso__plane_t *planes, float *z)
@@ -404,25 +408,46 @@ static void run_rows(const chain_t *chain, const piece_t *piece,
     }
 }
 
+/* z: where what the link makes goes. */
 static void run_item(const chain_t *chain, const piece_t *piece,
-                     const item_t *item)
+                     const item_t *item, float *z)
 {
-    const int64_t width = width_in(chain, piece, item->width);
     iso__plane_t planes[ISO_CHAIN_OPERANDS];
-    float *z = item->slot == NO_SLOT
-                   ? chain->out + piece->row * item->width + piece->column
-                   : piece->slots + item->slot * chain->slot_room;
 
     for (int k = 0; k < item->n_operands; k++) {
         planes[k] = plane_of(chain, piece, &item->operands[k]);
     }
-    if (item->kind == ISO_CHAIN_UNARY) {
-        chain->cpu->light.isa->unary(item->op, &item->coeff, planes[0].data, z,
-                                     piece->rows * width);
-    } else if (item->kind == ISO_CHAIN_BINARY) {
+    if (item->kind == ISO_CHAIN_BINARY) {
         run_binary(chain, piece, item, planes, z);
+    } else if (item->kind == ISO_CHAIN_UNARY) {
+        unary_rows(chain, piece, item, planes, z);
     } else {
         run_rows(chain, piece, item, planes, z);
+    }
+}
+
+static float *slot_of(const piece_t *piece, const item_t *item)
+{
+    return piece->slots + item->slot * piece->room;
+}
+
+/* The last link writes to the output, or to a slot where the rows of the piece
+ * do not follow each other there. */
+static void run_piece(const chain_t *chain, const piece_t *piece)
+{
+    const item_t *last = &chain->items[chain->n_items - 1];
+    const int64_t width = width_in(chain, piece, last->width);
+    float *out = chain->out + piece->row * last->width + piece->column;
+    const bool is_even = piece->rows == 1 || width == last->width;
+
+    for (int k = chain->first; k + 1 < chain->n_items; k++) {
+        run_item(chain, piece, &chain->items[k],
+                 slot_of(piece, &chain->items[k]));
+    }
+    run_item(chain, piece, last, is_even ? out : slot_of(piece, last));
+    for (int64_t r = 0; !is_even && r < piece->rows; r++) {
+        memcpy(out + r * last->width, slot_of(piece, last) + r * width,
+               (size_t)width * sizeof *out);
     }
 }
 
@@ -439,6 +464,7 @@ static void run_part(const void *arg, int64_t begin, int64_t end)
             .column = i % of_row * chain->columns,
             .columns = chain->columns,
             .slots = slots,
+            .room = chain->many * chain->columns,
         };
 
         if (piece.rows > chain->rows - piece.row) {
@@ -447,21 +473,40 @@ static void run_part(const void *arg, int64_t begin, int64_t end)
         if (piece.columns > chain->n - piece.column) {
             piece.columns = chain->n - piece.column;
         }
-        for (int k = 0; k < chain->n_items; k++) {
-            run_item(chain, &piece, &chain->items[k]);
-        }
+        run_piece(chain, &piece);
     }
 }
 
 void iso__chain_run(const iso_cpu_t *cpu, const iso_cpu_step_t *step)
 {
-    chain_t chain;
+    iso__chain_t chain;
     int64_t pieces;
 
-    make(cpu, step, &chain);
+    iso__chain_make(cpu, step, &chain);
     pieces = (chain.rows + chain.many - 1) / chain.many *
              ((chain.n + chain.columns - 1) / chain.columns);
     iso__light_split(&cpu->light, pieces,
                      (size_t)chain.rows * (size_t)chain.n * sizeof(float),
                      run_part, &chain);
+}
+
+void iso__chain_run_block(const iso__chain_t *chain,
+                          const iso__chain_block_t *block, iso_space_t *space)
+{
+    const int64_t many = PIECE / block->columns;
+
+    for (int64_t row = 0; row < block->rows; row += many) {
+        const int64_t left = block->rows - row;
+        const piece_t piece = {
+            .row = block->row + row,
+            .rows = left < many ? left : many,
+            .column = block->column,
+            .columns = block->columns,
+            .slots = space->narrow,
+            .room = PIECE,
+            .block = block->values + row * block->columns,
+        };
+
+        run_piece(chain, &piece);
+    }
 }

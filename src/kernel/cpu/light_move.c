@@ -66,16 +66,43 @@ COPY_PATCH(uint16_t)
 COPY_PATCH(uint32_t)
 COPY_PATCH(uint64_t)
 
+/* Rows of neighbours on both sides; inlined with sizes that are known, which
+ * need no call for each row. */
+static inline void copy_rows_of(const patch_t *patch, size_t bytes,
+                                const char *x, char *y, size_t row)
+{
+    for (int64_t i = 0; i < patch->rows; i++) {
+        memcpy(y + (size_t)(i * patch->y_row) * bytes,
+               x + i * patch->x_row * (int64_t)bytes, row);
+    }
+}
+
+static void copy_rows(const patch_t *patch, size_t bytes, const void *x,
+                      void *y)
+{
+    const size_t row = (size_t)patch->columns * bytes;
+
+    switch (row) {
+    case 64:
+        copy_rows_of(patch, bytes, x, y, 64);
+        break;
+    case 128:
+        copy_rows_of(patch, bytes, x, y, 128);
+        break;
+    case 256:
+        copy_rows_of(patch, bytes, x, y, 256);
+        break;
+    default:
+        copy_rows_of(patch, bytes, x, y, row);
+        break;
+    }
+}
+
 static void copy_patch(const patch_t *patch, size_t bytes, const void *x,
                        void *y)
 {
     if (patch->x_column == 1) {
-        const size_t row = (size_t)patch->columns * bytes;
-
-        for (int64_t i = 0; i < patch->rows; i++) {
-            memcpy((char *)y + (size_t)(i * patch->y_row) * bytes,
-                   (const char *)x + i * patch->x_row * (int64_t)bytes, row);
-        }
+        copy_rows(patch, bytes, x, y);
         return;
     }
     switch (bytes) {

@@ -8,6 +8,7 @@
  */
 #include "kernel/arith.h"
 #include "kernel/cpu/light_isa.h"
+#include "kernel/cpu/light_lot_body.h"
 #include "kernel/cpu/light_math_body.h"
 #include "kernel/ref/ref_impl.h"
 
@@ -17,6 +18,13 @@
 
 /* Vectors that make up the lanes of a reduction. */
 enum { LANE_VECTORS = ISO_LANES / VEC_LANES };
+
+/* Those of a lot are whole rounds of the lanes. */
+enum { LOT_ELEMENTS = VEC_LOT * VEC_LANES };
+
+enum { ERF_PART = 512 }; /* elements of a row */
+
+_Static_assert(LOT_ELEMENTS % ISO_LANES == 0, "lanes of a lot");
 
 /* Mask of the first n lanes; all for more. */
 static inline vec_mask_t first_lanes(int64_t n)
@@ -42,13 +50,115 @@ static inline void store_some(float *to, vec_t x, int64_t n)
 
 /* ---- Elementwise ---- */
 
+typedef lot_t lot_fn(lot_t x);
+
+/* Several vectors at once, but for the last ones. Returns how many elements
+ * were done. */
+ROW_INLINE int64_t unary_lots(lot_fn *function, const float *x, float *y,
+                              int64_t n)
+{
+    int64_t done = 0;
+
+    for (; done + LOT_ELEMENTS <= n; done += LOT_ELEMENTS) {
+        lot_t lot;
+
+        for (int i = 0; i < VEC_LOT; i++) {
+            lot.v[i] = vec_load(x + done + (int64_t)i * VEC_LANES);
+        }
+        lot = function(lot);
+        for (int i = 0; i < VEC_LOT; i++) {
+            vec_store(y + done + (int64_t)i * VEC_LANES,
+                      vec_canonical(lot.v[i]));
+        }
+    }
+    return done;
+}
+
+/* Elements whose erf takes the long way, gathered from a part of a row. */
+typedef struct erf_rest {
+    int64_t count;
+    float x[ERF_PART + LOT_ELEMENTS];
+    uint32_t lanes[ERF_PART / VEC_LANES];
+} erf_rest_t;
+
+/* The short way for all of n (a multiple of a lot's); the others into rest. */
+ROW_INLINE void erf_short(const float *x, float *y, int64_t n, erf_rest_t *rest)
+{
+    const vec_t from = vec_set(erf_large_from);
+    uint32_t lanes;
+
+    rest->count = 0;
+    for (int64_t at = 0; at < n; at += LOT_ELEMENTS) {
+        lot_t lot;
+
+        for (int i = 0; i < VEC_LOT; i++) {
+            lot.v[i] = vec_load(x + at + (int64_t)i * VEC_LANES);
+            lanes = vec_at_least(vec_abs(lot.v[i]), from);
+            rest->lanes[at / VEC_LANES + i] = lanes;
+            rest->count += vec_pack(rest->x + rest->count, lanes, lot.v[i]);
+        }
+        lot = erf_small(lot);
+        for (int i = 0; i < VEC_LOT; i++) {
+            vec_store(y + at + (int64_t)i * VEC_LANES, vec_canonical(lot.v[i]));
+        }
+    }
+    for (int i = 0; i < VEC_LOT; i++) { /* what fills up the last lot */
+        vec_store(rest->x + rest->count + (int64_t)i * VEC_LANES, vec_zero());
+    }
+}
+
+static void erf_part(const float *x, float *y, int64_t n)
+{
+    erf_rest_t rest;
+    const float *from = rest.x;
+
+    erf_short(x, y, n, &rest);
+    for (int64_t at = 0; at < rest.count; at += LOT_ELEMENTS) {
+        lot_t lot;
+
+        for (int i = 0; i < VEC_LOT; i++) {
+            lot.v[i] = vec_load(rest.x + at + (int64_t)i * VEC_LANES);
+        }
+        lot = erf_large(lot);
+        for (int i = 0; i < VEC_LOT; i++) {
+            vec_store(rest.x + at + (int64_t)i * VEC_LANES, lot.v[i]);
+        }
+    }
+    for (int64_t at = 0; rest.count > 0 && at < n; at += VEC_LANES) {
+        from += vec_unpack(y + at, rest.lanes[at / VEC_LANES], from);
+    }
+}
+
+/* As unary_lots. */
+static int64_t erf_lots(const float *x, float *y, int64_t n)
+{
+    const int64_t all = n / LOT_ELEMENTS * LOT_ELEMENTS;
+
+    for (int64_t done = 0; done < all; done += ERF_PART) {
+        erf_part(x + done, y + done,
+                 all - done < ERF_PART ? all - done : ERF_PART);
+    }
+    return all;
+}
+
 static void unary(iso_op_t op, const iso__coeff_t *coeff, const float *x,
                   float *y, int64_t n)
 {
     vec_unary_fn *function = unary_function(op);
     const vec_t a = vec_set((float)coeff->a);
     const vec_t b = vec_set((float)coeff->b);
+    int64_t done = 0;
 
+    if (op == ISO_OP_ERF) {
+        done = erf_lots(x, y, n);
+    } else if (op == ISO_OP_EXP) {
+        done = unary_lots(lot_exp, x, y, n);
+    } else if (op == ISO_OP_SIGMOID) {
+        done = unary_lots(lot_sigmoid, x, y, n);
+    }
+    x += done;
+    y += done;
+    n -= done;
     for (int64_t i = 0; i < n; i += VEC_LANES) {
         const vec_t v = load_some(vec_one(), x + i, n - i);
 
@@ -272,24 +382,47 @@ static inline vec_t exp_some(const float *x, vec_t most, float *y, int64_t n)
     return n < VEC_LANES ? load_some(vec_zero(), y, n) : e;
 }
 
+/* exp(x - most) of the vectors of a lot that begin before n, and their sums
+ * onto the lanes; behind the end nothing is added. */
+ROW_INLINE void exp_lot(const float *x, vec_t most, float *y, int64_t n,
+                        vec_t acc[LANE_VECTORS])
+{
+    lot_t lot;
+
+    for (int i = 0; i < VEC_LOT; i++) {
+        const int64_t at = (int64_t)i * VEC_LANES;
+
+        lot.v[i] =
+            vec_sub(at < n ? load_some(most, x + at, n - at) : most, most);
+    }
+    lot = lot_exp(lot);
+    for (int i = 0; i < VEC_LOT; i++) {
+        const int64_t at = (int64_t)i * VEC_LANES;
+
+        if (at < n) {
+            store_some(y + at, lot.v[i], n - at);
+            acc[i % LANE_VECTORS] = vec_add(
+                acc[i % LANE_VECTORS],
+                n - at < VEC_LANES ? load_some(vec_zero(), y + at, n - at)
+                                   : lot.v[i]);
+        }
+    }
+}
+
 static float exp_row(const float *x, float most, float *y, int64_t n)
 {
     const vec_t most_v = vec_set(most);
     vec_t acc[LANE_VECTORS];
+    int64_t i = 0;
 
     for (int v = 0; v < LANE_VECTORS; v++) {
         acc[v] = vec_zero();
     }
-    for (int64_t i = 0; i < n; i += ISO_LANES) {
-        for (int v = 0; v < LANE_VECTORS; v++) {
-            const int64_t at = i + (int64_t)v * VEC_LANES;
-
-            if (at < n) {
-                const vec_t e = exp_some(x + at, most_v, y + at, n - at);
-
-                acc[v] = vec_add(acc[v], e);
-            }
-        }
+    for (; i + LOT_ELEMENTS <= n; i += LOT_ELEMENTS) {
+        exp_lot(x + i, most_v, y + i, LOT_ELEMENTS, acc);
+    }
+    if (i < n) {
+        exp_lot(x + i, most_v, y + i, n - i, acc);
     }
     return fold_lanes(vec_add, acc);
 }

@@ -31,6 +31,43 @@ static inline vec_t vec_xor(vec_t a, vec_t b)
     return _mm256_xor_ps(a, b);
 }
 
+static inline vec_t vec_fms(vec_t a, vec_t b, vec_t c)
+{
+    return _mm256_fmsub_ps(a, b, c);
+}
+
+/* Two chains at once: 16 registers. */
+enum { VEC_LOT = 2 };
+
+typedef __m256i vec_int_t;
+
+static inline vec_int_t vec_to_int(vec_t a)
+{
+    return _mm256_cvtps_epi32(a);
+}
+
+static inline vec_t vec_from_int(vec_int_t a)
+{
+    return _mm256_cvtepi32_ps(a);
+}
+
+static inline vec_int_t vec_int_half(vec_int_t a)
+{
+    return _mm256_srai_epi32(a, 1);
+}
+
+static inline vec_int_t vec_int_sub(vec_int_t a, vec_int_t b)
+{
+    return _mm256_sub_epi32(a, b);
+}
+
+static inline vec_t vec_power_of_2(vec_int_t a)
+{
+    const __m256i one = _mm256_set1_epi32(0x3f800000);
+
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_slli_epi32(a, 23), one));
+}
+
 static inline vec_t vec_sqrt(vec_t a)
 {
     return _mm256_sqrt_ps(a);
@@ -94,6 +131,33 @@ static inline vec_t vec_erf(vec_t a)
 static inline vec_t vec_pow(vec_t a, vec_t b)
 {
     return Sleef_finz_powf8_u10avx2(a, b);
+}
+
+static inline uint32_t vec_at_least(vec_t a, vec_t b)
+{
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GE_OQ));
+}
+
+static inline int64_t vec_pack(float *to, uint32_t lanes, vec_t a)
+{
+    float lane[VEC_LANES];
+    int64_t count = 0;
+
+    vec_store(lane, a);
+    for (; lanes != 0; lanes &= lanes - 1) {
+        to[count++] = lane[__builtin_ctz(lanes)];
+    }
+    return count;
+}
+
+static inline int64_t vec_unpack(float *to, uint32_t lanes, const float *from)
+{
+    int64_t count = 0;
+
+    for (; lanes != 0; lanes &= lanes - 1) {
+        to[__builtin_ctz(lanes)] = from[count++];
+    }
+    return count;
 }
 
 static inline vec_t vec_select_equal(vec_t a, vec_t b, vec_t yes, vec_t no)

@@ -31,6 +31,43 @@ static inline vec_t vec_xor(vec_t a, vec_t b)
     return _mm512_xor_ps(a, b);
 }
 
+static inline vec_t vec_fms(vec_t a, vec_t b, vec_t c)
+{
+    return _mm512_fmsub_ps(a, b, c);
+}
+
+/* Four chains at once: 32 registers. */
+enum { VEC_LOT = 4 };
+
+typedef __m512i vec_int_t;
+
+static inline vec_int_t vec_to_int(vec_t a)
+{
+    return _mm512_cvtps_epi32(a);
+}
+
+static inline vec_t vec_from_int(vec_int_t a)
+{
+    return _mm512_cvtepi32_ps(a);
+}
+
+static inline vec_int_t vec_int_half(vec_int_t a)
+{
+    return _mm512_srai_epi32(a, 1);
+}
+
+static inline vec_int_t vec_int_sub(vec_int_t a, vec_int_t b)
+{
+    return _mm512_sub_epi32(a, b);
+}
+
+static inline vec_t vec_power_of_2(vec_int_t a)
+{
+    const __m512i one = _mm512_set1_epi32(0x3f800000);
+
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_slli_epi32(a, 23), one));
+}
+
 static inline vec_t vec_sqrt(vec_t a)
 {
     return _mm512_sqrt_ps(a);
@@ -95,6 +132,25 @@ static inline vec_t vec_erf(vec_t a)
 static inline vec_t vec_pow(vec_t a, vec_t b)
 {
     return Sleef_finz_powf16_u10avx512f(a, b);
+}
+
+static inline uint32_t vec_at_least(vec_t a, vec_t b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ);
+}
+
+static inline int64_t vec_pack(float *to, uint32_t lanes, vec_t a)
+{
+    _mm512_storeu_ps(to, _mm512_maskz_compress_ps((__mmask16)lanes, a));
+    return __builtin_popcount(lanes);
+}
+
+static inline int64_t vec_unpack(float *to, uint32_t lanes, const float *from)
+{
+    _mm512_mask_storeu_ps(
+        to, (__mmask16)lanes,
+        _mm512_maskz_expand_ps((__mmask16)lanes, _mm512_loadu_ps(from)));
+    return __builtin_popcount(lanes);
 }
 
 static inline vec_t vec_select_equal(vec_t a, vec_t b, vec_t yes, vec_t no)

@@ -19,13 +19,16 @@ enum {
     PART_TILES = 4, /* tiles of a region that make parts worth while */
     TASKS_OF_THREAD = 4,
     TILE_ELEMENTS = ISO_TILE_PIXELS * 32, /* partial sums of a level */
+    /* What a chain follows at once: it is still near. */
+    BLOCK_TILES = ISO_DIRECT_BLOCK / (ISO_TILE_PIXELS * ISO_TILE_LANES),
     ROWS_MEET = 256, /* rows of such lengths meet in few sets of the cache */
 };
 
 _Static_assert((int)PARTIALS >= (int)ISO_TREE_DEPTH * (int)TILE_ELEMENTS,
                "partial sums fit");
-_Static_assert((int)ISO_DIRECT_SPACE ==
-                   (int)PARTIALS + (int)ISO_STRIP_MOST + (int)REGION_ELEMENTS,
+_Static_assert((int)ISO_DIRECT_SPACE == (int)PARTIALS + (int)ISO_STRIP_MOST +
+                                            (int)REGION_ELEMENTS +
+                                            (int)ISO_DIRECT_BLOCK,
                "what a task lays out");
 _Static_assert((int)ISO_SPACE_PARTIALS >= (int)ISO_DIRECT_SPACE, "it fits");
 
@@ -47,6 +50,7 @@ typedef struct tasks {
     cut_t rows;
     cut_t tiles;
     cut_t lanes;
+    iso_products_t products; /* of rows */
 } tasks_t;
 
 /* Its pixels are tiles [tile, tile + tiles) of some rows of each image. */
@@ -153,6 +157,9 @@ static void cut_pixels(tasks_t *tasks)
 
         tasks->tiles = cut_of(tiles, fit > parts ? fit : parts);
     }
+    if (tasks->direct->chain != NULL && tasks->tiles.each > BLOCK_TILES) {
+        tasks->tiles = cut_of(tiles, BLOCK_TILES);
+    }
 }
 
 /* Give every thread something to do. */
@@ -220,6 +227,9 @@ static tasks_t tasks_of(const iso_cpu_t *cpu, const iso_direct_t *direct)
         columns, columns <= isa->few.most ? isa->few.most : isa->many.most);
     tasks.tile_pixels = columns / tasks.row_tiles;
     tasks.wider_tiles = columns % tasks.row_tiles;
+    if (direct->source == ISO_SOURCE_ROWS) {
+        tasks.products = iso__products_of_rows(direct);
+    }
     cut_pixels(&tasks);
     if (cpu->threads > 1) {
         cut_for_threads(&tasks);
@@ -306,6 +316,7 @@ static lanes_t lanes_of(const task_t *task, int64_t lane)
 
     lanes.tile = (iso_tile_t){
         .pixel_step = task->column_step,
+        .products = &tasks->products,
         .n_blocks = direct->blocks.count,
         .block_channels = direct->blocks.channels,
         .channels_step = task->reach.block_step,
@@ -326,8 +337,33 @@ static lanes_t lanes_of(const task_t *task, int64_t lane)
     if (direct->bias != NULL) {
         lanes.finish.bias = direct->bias + lanes.lane;
     }
+    if (direct->chain != NULL) {
+        lanes.tile.out_pixel = lanes.tile.lanes;
+    }
     return lanes;
 }
+
+/* ---- What a chain follows ---- */
+
+static float *block_of(const task_t *task)
+{
+    return task->space->partials + ISO_DIRECT_SPACE - ISO_DIRECT_BLOCK;
+}
+
+static void run_chain(const task_t *task, const lanes_t *lanes)
+{
+    const iso__chain_block_t block = {
+        .values = block_of(task),
+        .row = task->pixels.column,
+        .rows = task->pixels.columns,
+        .column = lanes->lane,
+        .columns = lanes->tile.lanes,
+    };
+
+    iso__chain_run_block(task->tasks->direct->chain, &block, task->space);
+}
+
+/* ---- All tiles of a task ---- */
 
 /* The tiles of the task in one row of output. */
 static void run_row(const task_t *task, lanes_t *lanes, int64_t image,
@@ -335,7 +371,10 @@ static void run_row(const task_t *task, lanes_t *lanes, int64_t image,
 {
     const tasks_t *tasks = task->tasks;
     const iso_direct_t *direct = tasks->direct;
-    int64_t out = out_at(task, task->image + image, row, lanes->lane);
+    const bool is_block = direct->chain != NULL;
+    float *const base = is_block ? block_of(task) : direct->out;
+    int64_t out =
+        is_block ? 0 : out_at(task, task->image + image, row, lanes->lane);
     iso_tile_place_t place = {
         .plane = task->pixels.plane, .row = row, .column = task->pixels.column};
     iso_tile_t *tile = &lanes->tile;
@@ -349,18 +388,19 @@ static void run_row(const task_t *task, lanes_t *lanes, int64_t image,
         place.place =
             (t == 0 ? (unsigned)ISO_PLACE_FIRST : 0U) |
             (t + 1 == tasks->row_tiles ? (unsigned)ISO_PLACE_LAST : 0U);
-        if (t == task->tile || place.place != last) {
+        if (direct->source != ISO_SOURCE_ROWS &&
+            (t == task->tile || place.place != last)) {
             tile->products =
                 iso__products_of(direct, &task->reach, &place, tables);
         }
-        tile->out = direct->out + out;
+        tile->out = base + out;
         if (direct->addend != NULL) {
             lanes->finish.addend = direct->addend + out;
         }
         lanes->shape->run[place.pixels](tile);
         tile->in += place.pixels * tile->pixel_step;
         tile->partials += lanes->partials_step;
-        out += place.pixels * direct->out_step[2];
+        out += place.pixels * tile->out_pixel;
         place.column += place.pixels;
     }
 }
@@ -412,6 +452,9 @@ static void run_lanes(const task_t *task)
             lanes.tile.end_block = min64(block + part, count);
             run_blocks(task, &lanes, &tables);
         }
+        if (task->tasks->direct->chain != NULL) {
+            run_chain(task, &lanes);
+        }
         lane += lanes.tile.lanes;
     }
 }
@@ -456,7 +499,8 @@ static void lay_strips(task_t *task, const float *in)
     const int64_t count = iso__strip_count(&strip);
     float *to = task->space->partials + PARTIALS;
 
-    ISO_ASSERT(task->images * count <= (int64_t)ISO_DIRECT_SPACE - PARTIALS);
+    ISO_ASSERT(task->images * count <=
+               (int64_t)ISO_DIRECT_SPACE - ISO_DIRECT_BLOCK - PARTIALS);
     strip.channel = task->group * direct->channels;
     for (int64_t i = 0; i < task->images; i++) {
         iso__strip_fill(task->tasks->cpu, direct, &strip,

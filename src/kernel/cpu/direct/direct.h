@@ -12,6 +12,7 @@
 #define ISO_DIRECT_H
 
 #include "kernel/arith.h"
+#include "kernel/cpu/chain.h"
 #include "kernel/cpu/cpu_impl.h"
 #include "kernel/cpu/direct/pack.h"
 #include "kernel/cpu/window.h"
@@ -61,11 +62,17 @@ typedef struct iso_direct {
     const float *bias;   /* (groups, lanes); NULL: none */
     iso_finish_t before; /* activations, before and after the addend */
     iso_finish_t after;
+    const iso__chain_t *chain; /* of rows: what follows, and writes the output;
+                                * NULL: nothing */
 } iso_direct_t;
 
-/* Elements of iso_space_t.partials that a task uses; those behind are the
- * caller's. */
-enum { ISO_DIRECT_SPACE = 64 * 1024 + ISO_STRIP_MOST + 96 * 1024 };
+/* Elements of iso_space_t.partials that a task uses: partial sums, a strip,
+ * what a chain follows. Those behind are the caller's. */
+enum {
+    ISO_DIRECT_BLOCK = 32 * 1024,
+    ISO_DIRECT_SPACE =
+        64 * 1024 + ISO_STRIP_MOST + 96 * 1024 + ISO_DIRECT_BLOCK,
+};
 
 /* space: that of the first of cpu's threads. */
 void iso__direct_run_in(const iso_cpu_t *cpu, const iso_direct_t *direct,

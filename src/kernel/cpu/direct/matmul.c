@@ -57,9 +57,14 @@ iso_status_t iso__direct_matmul(const iso_cpu_t *cpu,
         .out_step = {0, 0, spec->lanes},
         .out_channel = ISO_BLOCK_CHANNELS,
     };
+    iso__chain_t chain;
     iso_gemm_param_t param;
 
     ISO_TRY(iso_gemm_param_of(step->node, &param));
+    if (step->links != NULL) {
+        iso__chain_make(cpu, step, &chain);
+        direct.chain = &chain;
+    }
     if (step->node->n_inputs > 2 && step->inputs[2] != NULL) {
         direct.bias = step->inputs[2]->data;
     }

@@ -162,6 +162,37 @@ static void make_products(const iso_direct_t *direct, const iso_reach_t *reach,
     products->n_last = n * last;
 }
 
+/* ---- One tap ---- */
+
+#define ONE(i)                \
+    {                         \
+        .in = (i), .row = (i) \
+    }
+#define FOUR(i)    ONE(i), ONE((i) + 1), ONE((i) + 2), ONE((i) + 3)
+#define SIXTEEN(i) FOUR(i), FOUR((i) + 4), FOUR((i) + 8), FOUR((i) + 12)
+#define SIXTY_FOUR(i) \
+    SIXTEEN(i), SIXTEEN((i) + 16), SIXTEEN((i) + 32), SIXTEEN((i) + 48)
+
+/* Of rows: the channels as they come. */
+static const iso_product_t rows_list[ISO_BLOCK_MOST] = {
+    SIXTY_FOUR(0), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192)};
+
+iso_products_t iso__products_of_rows(const iso_direct_t *direct)
+{
+    const int64_t n = direct->blocks.channels < direct->channels
+                          ? direct->blocks.channels
+                          : direct->channels;
+
+    return (iso_products_t){
+        .list = rows_list,
+        .n = n,
+        .n_last = direct->channels -
+                  (direct->blocks.count - 1) * direct->blocks.channels,
+    };
+}
+
+/* ---- Of any kernel ---- */
+
 const iso_products_t *iso__products_of(const iso_direct_t *direct,
                                        const iso_reach_t *reach,
                                        const iso_tile_place_t *tile,

@@ -43,6 +43,9 @@ typedef struct iso_tile_place {
     unsigned place; /* ISO_PLACE_* */
 } iso_tile_place_t;
 
+/* Those of rows (ISO_SOURCE_ROWS), the same for all tiles. */
+iso_products_t iso__products_of_rows(const iso_direct_t *direct);
+
 /*
  * The products of a tile; borrowed from tables, until the next call.
  * tables  [in,out]  all zero before the first call
