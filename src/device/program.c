@@ -60,6 +60,7 @@ void iso_program_destroy(iso_program_t **program)
     iso_free(p->bound);
     iso_free(p->seen);
     iso_free(p->read);
+    iso_free(p->views);
     iso_free(p->links);
     iso_free(p->link_inputs);
     iso_free(p->inputs);

@@ -46,6 +46,7 @@ struct iso_program {
     int32_t n_steps;
     const iso_tensor_t **inputs; /* of all steps, one after the other */
     iso_format_t *read;          /* likewise: in which format */
+    const iso_view_t **views;    /* likewise: as which view, or NULL */
     iso_cpu_link_t *links;       /* of all chains, one after the other */
     int *link_inputs;            /* as inputs: iso_cpu_link_t.links */
     char *buffer;

@@ -90,6 +90,7 @@ typedef struct maker {
     bool *is_copied;      /* (n_nodes) its copy is made by a step */
     const iso_tensor_t **inputs;
     iso_format_t *read;
+    const iso_view_t **views;
     iso_cpu_link_t *links;
     int *link_inputs;
 } maker_t;
@@ -98,6 +99,11 @@ static bool is_joined(const iso_program_t *program, iso_node_id_t id)
 {
     return program->formats.n_nodes != 0 &&
            program->formats.joined[id] != ISO_NO_NODE;
+}
+
+static bool is_view(const iso_program_t *program, iso_node_id_t id)
+{
+    return program->formats.n_nodes != 0 && program->formats.is_view[id];
 }
 
 static bool is_exchange(const iso_node_t *node)
@@ -168,11 +174,13 @@ static void take_inputs(maker_t *maker, iso_node_id_t id, bool is_direct,
 
     what->inputs = maker->inputs;
     what->formats = maker->read;
+    what->views = maker->views;
     for (int i = 0; i < node->n_inputs; i++) {
         const iso_node_id_t input = node->inputs[i];
 
         maker->inputs[i] = NULL;
         maker->read[i] = ISO_FORMAT_PLAIN;
+        maker->views[i] = NULL;
         if (input != ISO_NO_NODE) {
             const iso_format_t format = is_direct && i == 1
                                             ? ISO_FORMAT_PLAIN
@@ -181,10 +189,13 @@ static void take_inputs(maker_t *maker, iso_node_id_t id, bool is_direct,
             want(maker, input, format);
             maker->inputs[i] = value_in(program, input, format);
             maker->read[i] = format;
+            maker->views[i] =
+                is_view(program, input) ? &program->formats.views[input] : NULL;
         }
     }
     maker->inputs += node->n_inputs;
     maker->read += node->n_inputs;
+    maker->views += node->n_inputs;
 }
 
 /* What is joined with a direct node: an addition, an activation, or both. */
@@ -335,7 +346,7 @@ static iso_status_t make_step(maker_t *maker, iso_node_id_t id)
     iso_program_t *program = maker->program;
     const iso_node_t *node = iso_graph_node(program->graph, id);
 
-    if (node->op == ISO_OP_RESHAPE) {
+    if (node->op == ISO_OP_RESHAPE || is_view(program, id)) {
         want(maker, node->inputs[0], ISO_FORMAT_PLAIN);
     } else if (!iso_node_is_leaf(node) && !is_joined(program, id)) {
         ISO_TRY(is_exchange(node) ? make_exchange(maker, id)
@@ -386,6 +397,7 @@ static iso_status_t reserve_steps(iso_program_t *program, maker_t *maker)
     program->steps = iso_alloc_zeroed(2 * n, sizeof *program->steps);
     program->inputs = iso_alloc_zeroed(n_inputs, sizeof(const iso_tensor_t *));
     program->read = iso_alloc_zeroed(n_inputs, sizeof *program->read);
+    program->views = iso_alloc_zeroed(n_inputs, sizeof(const iso_view_t *));
     program->links = iso_alloc_zeroed(n, sizeof *program->links);
     program->link_inputs = iso_alloc_zeroed(n_inputs, sizeof(int));
     maker->last = iso_alloc_zeroed(n, sizeof *maker->last);
@@ -393,12 +405,14 @@ static iso_status_t reserve_steps(iso_program_t *program, maker_t *maker)
     maker->is_copied = iso_alloc_zeroed(n, sizeof *maker->is_copied);
     maker->inputs = program->inputs;
     maker->read = program->read;
+    maker->views = program->views;
     maker->links = program->links;
     maker->link_inputs = program->link_inputs;
     return program->steps == NULL || program->inputs == NULL ||
-                   program->read == NULL || program->links == NULL ||
-                   program->link_inputs == NULL || maker->last == NULL ||
-                   maker->first == NULL || maker->is_copied == NULL
+                   program->read == NULL || program->views == NULL ||
+                   program->links == NULL || program->link_inputs == NULL ||
+                   maker->last == NULL || maker->first == NULL ||
+                   maker->is_copied == NULL
                ? ISO_NOMEM
                : ISO_OK;
 }

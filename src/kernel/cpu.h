@@ -44,6 +44,9 @@ typedef struct iso_cpu_step {
     const iso_tensor_t *const *inputs; /* (n_inputs), NULL: not given */
     const iso_format_t *formats;       /* (n_inputs) of the operands; NULL:
                                         * all plain */
+    const iso_view_t *const *views;    /* (n_inputs) of operands that lie
+                                        * otherwise, at their data; NULL for
+                                        * others, or for all */
     const iso_tensor_t *output;
     iso_format_t format;         /* of the output */
     const iso_panels_t *panels;  /* of operand 1 of a direct node, else NULL;

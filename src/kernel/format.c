@@ -365,10 +365,13 @@ static iso_status_t allocate(work_t *work, bool **flags_out)
     formats->has_copy = iso_alloc_zeroed(n, sizeof *formats->has_copy);
     formats->joined = iso_alloc_zeroed(n, sizeof *formats->joined);
     formats->is_chain = iso_alloc_zeroed(n, sizeof *formats->is_chain);
+    formats->is_view = iso_alloc_zeroed(n, sizeof *formats->is_view);
+    formats->views = iso_alloc_zeroed(n, sizeof *formats->views);
     work->role = iso_alloc_zeroed(n, sizeof *work->role);
     work->reader = iso_alloc_zeroed(n, sizeof *work->reader);
     if (flags == NULL || formats->made == NULL || formats->has_copy == NULL ||
         formats->joined == NULL || formats->is_chain == NULL ||
+        formats->is_view == NULL || formats->views == NULL ||
         work->role == NULL || work->reader == NULL) {
         return ISO_NOMEM;
     }
@@ -401,6 +404,7 @@ static iso_status_t decide(work_t *work, bool joins)
     if (joins) {
         join(work);
         ISO_TRY(iso_chains_join(graph, formats));
+        iso_views_find(graph, formats);
     }
     for (iso_node_id_t id = 0; id < n; id++) {
         note_copies(work, id);
@@ -441,6 +445,8 @@ void iso_formats_free(iso_formats_t *formats)
     iso_free(formats->has_copy);
     iso_free(formats->joined);
     iso_free(formats->is_chain);
+    iso_free(formats->is_view);
+    iso_free(formats->views);
     *formats = (iso_formats_t){0};
 }
 

@@ -17,11 +17,14 @@
  * conv -> add -> relu is one step, run where the last of them stands; the
  * others make no value. Not across an exchange, for which others wait. So are
  * the nodes of a chain (chain.h). The bits are those of the single nodes.
+ * What a product of two values reads may be a view (view.h).
  */
 #ifndef ISO_FORMAT_H
 #define ISO_FORMAT_H
 
 #include "isotome/graph.h"
+
+#include "kernel/view.h"
 
 enum { ISO_BLOCK_CHANNELS = 16 };
 
@@ -30,7 +33,7 @@ typedef enum iso_format {
     ISO_FORMAT_BLOCKED,
 } iso_format_t;
 
-typedef struct iso_formats {
+struct iso_formats {
     int32_t n_nodes;
     iso_format_t *made;    /* (n_nodes); PLAIN for leaves, which nobody makes,
                             * and for reshapes */
@@ -39,7 +42,10 @@ typedef struct iso_formats {
                             * all others, it is computed; ISO_NO_NODE: it
                             * makes a value */
     bool *is_chain;        /* (n_nodes) the last node of a chain */
-} iso_formats_t;
+    bool *is_view;         /* (n_nodes) its elements are another value's,
+                            * which views tells; nobody makes it */
+    iso_view_t *views;     /* (n_nodes) */
+};
 
 /*
  * graph  [in]  static

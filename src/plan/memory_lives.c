@@ -23,7 +23,8 @@ static bool is_leaf_or_joined(const builder_t *builder, iso_node_id_t id)
 
 static bool is_alias(const builder_t *builder, iso_node_id_t id)
 {
-    return iso_graph_node(builder->graph, id)->op == ISO_OP_RESHAPE;
+    return iso_graph_node(builder->graph, id)->op == ISO_OP_RESHAPE ||
+           (builder->formats != NULL && builder->formats->is_view[id]);
 }
 
 static bool has_copy(const builder_t *builder, iso_node_id_t id)

@@ -18,6 +18,7 @@
  *   one, to its last. What it is copied from lives until the first step that
  *   reads the copy, which is when it must be there. The plain copy of an
  *   output is made right after the value and stays to the end.
+ * - A view is the alias of the value that it shows, as a reshape is.
  * - A reshape is the alias of plain elements: of the copy, when its owner is
  *   made blocked. A reshape may itself have a blocked copy.
  *

@@ -3,15 +3,12 @@
  * the reference device, whatever the shapes and the values, and so do the
  * same nodes when each makes its value.
  */
-#include "base/mem.h"
-#include "device/device.h"
-#include "graph_text.h"
+#include "device_checks.h"
 #include "iso_test.h"
 #include "iso_test_call.h"
 #include "iso_test_graph.h"
 #include "kernel/chain.h"
 #include "kernel/panels.h"
-#include "plan/memory_plan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,30 +17,7 @@ enum {
     SEED = 662607,
     NETS = 400,
     VALUES = 64,
-    ELEMENTS = 1 << 21,
-    LEAVES = 64,
 };
-
-static float values[ELEMENTS];
-
-/* A few that are no numbers, or meet badly. */
-static void fill_values(uint64_t *state, bool has_special)
-{
-    static const float special[] = {0.0F, -0.0F, 1.0F, 2.0F, 0.5F, 1e38F};
-    static const uint32_t bits[] = {0x7f800000U, 0xff800000U, 0x7fc00000U,
-                                    0xffc12345U, 0x00000001U, 0x80000001U};
-
-    for (int i = 0; i < ELEMENTS; i++) {
-        const uint64_t r = test_random(state);
-
-        values[i] = 3 * test_random_float(state);
-        if (has_special && r % 64 == 0) {
-            memcpy(&values[i], &bits[(r >> 8) % 6], sizeof values[i]);
-        } else if (has_special && r % 64 < 4) {
-            values[i] = special[(r >> 8) % 6];
-        }
-    }
-}
 
 /* ---- Graphs by chance ---- */
 
@@ -251,95 +225,6 @@ static net_t random_chain(uint64_t *state, bool has_product)
 
 /* ---- Running ---- */
 
-static iso_program_t *program_of(iso_device_t *device, const iso_graph_t *graph,
-                                 bool keeps_values)
-{
-    const iso_program_options_t options = {.keeps_values = keeps_values};
-    iso_program_t *program = NULL;
-
-    CU_ASSERT_EQUAL_FATAL(iso_program_create(device, graph, &options, &program),
-                          ISO_OK);
-    for (iso_node_id_t id = 0; id < iso_graph_node_count(graph); id++) {
-        const iso_op_t op = iso_graph_node(graph, id)->op;
-
-        if (op == ISO_OP_INPUT || op == ISO_OP_PARAM) {
-            iso_program_bind_node(program, id, values + 61 * (id % LEAVES));
-        }
-    }
-    CU_ASSERT_EQUAL_FATAL(iso_program_run(program), ISO_OK);
-    return program;
-}
-
-static bool are_equal(const iso_graph_t *graph, const iso_program_t *expected,
-                      const iso_program_t *found)
-{
-    bool equal = true;
-
-    for (int i = 0; i < iso_graph_output_count(graph); i++) {
-        const iso_node_t *node =
-            iso_graph_node(graph, iso_graph_output(graph, i)->node);
-        size_t bytes = 0;
-
-        CU_ASSERT_EQUAL(iso_tensor_bytes_of(node->dtype, &node->shape, &bytes),
-                        ISO_OK);
-        equal = equal && (bytes == 0 ||
-                          memcmp(iso_program_output(expected, i),
-                                 iso_program_output(found, i), bytes) == 0);
-    }
-    return equal;
-}
-
-static void check_runs(const iso_graph_t *graph, int threads)
-{
-    iso_device_t *ref = NULL;
-    iso_device_t *cpu = NULL;
-    iso_program_t *expected;
-
-    CU_ASSERT_EQUAL_FATAL(iso_device_open("ref", 1, &ref), ISO_OK);
-    CU_ASSERT_EQUAL_FATAL(iso_device_open("cpu", threads, &cpu), ISO_OK);
-    expected = program_of(ref, graph, false);
-    for (int keeps = 0; keeps < 2; keeps++) {
-        iso_program_t *found = program_of(cpu, graph, keeps == 1);
-
-        CU_ASSERT(are_equal(graph, expected, found));
-        iso_program_destroy(&found);
-    }
-    iso_program_destroy(&expected);
-    iso_device_close(&ref);
-    iso_device_close(&cpu);
-}
-
-/* Is the plan of the planner sound, and what the device makes? Gives the
- * nodes that make no value. */
-static int check_plan(const iso_graph_t *graph)
-{
-    iso_device_t *cpu = NULL;
-    iso_formats_t formats;
-    iso_memory_plan_t plan;
-    size_t planned = 0;
-    size_t made = 0;
-    int n_joined = 0;
-
-    CU_ASSERT_EQUAL_FATAL(iso_device_open("cpu", 1, &cpu), ISO_OK);
-    CU_ASSERT_EQUAL_FATAL(iso_formats_create(graph, true, &formats), ISO_OK);
-    CU_ASSERT_EQUAL_FATAL(iso_memory_plan_create(graph, &formats, &plan),
-                          ISO_OK);
-    CU_ASSERT_EQUAL(iso_memory_plan_check(graph, &formats, &plan), ISO_OK);
-    CU_ASSERT_EQUAL(iso_memory_plan_bytes(graph, &planned), ISO_OK);
-    CU_ASSERT_EQUAL(iso_program_buffer_bytes(cpu, graph, false, &made), ISO_OK);
-    CU_ASSERT_EQUAL(planned, made);
-    for (iso_node_id_t id = 0; id < formats.n_nodes; id++) {
-        if (formats.joined[id] != ISO_NO_NODE) {
-            CU_ASSERT_EQUAL(plan.offset_bytes[id], ISO_MEMORY_NONE);
-            n_joined++;
-        }
-    }
-    iso_memory_plan_free(&plan);
-    iso_formats_free(&formats);
-    iso_device_close(&cpu);
-    return n_joined;
-}
-
 static bool begins_with_product(const iso_graph_t *graph)
 {
     iso_formats_t formats;
@@ -369,12 +254,12 @@ static void test_random_chains(void)
         unsigned failures = CU_get_number_of_failures();
 
         if (i % 50 == 0) {
-            fill_values(&state, i % 100 == 0);
+            device_checks_fill(&state, i % 100 == 0);
         }
         net = random_chain(&state, i % 3 == 0);
-        n_joined += check_plan(net.graph);
+        n_joined += device_checks_plan(net.graph);
         n_products += begins_with_product(net.graph) ? 1 : 0;
-        check_runs(net.graph, 1 + i % 2);
+        device_checks_run(net.graph, 1 + i % 2);
         if (CU_get_number_of_failures() != failures) {
             (void)printf("  net %d, state %llu\n", i, (unsigned long long)at);
         }
@@ -386,134 +271,120 @@ static void test_random_chains(void)
 
 /* ---- Chains as they are met ---- */
 
-static void check_text(const char *text, int n_joined)
-{
-    iso_graph_t *graph = test_graph();
-    uint64_t state = SEED;
-
-    CU_ASSERT_EQUAL_FATAL(graph_text_add(graph, text, NULL), ISO_OK);
-    CU_ASSERT_EQUAL(check_plan(graph), n_joined);
-    for (int special = 0; special < 2; special++) {
-        fill_values(&state, special == 1);
-        check_runs(graph, 1 + special);
-    }
-    iso_graph_destroy(&graph);
-}
-
 static void test_gelu(void)
 {
-    check_text("x = input f32[7,50,64]\n"
-               "w = param f32[64,96]\n"
-               "b = param f32[96]\n"
-               "a = matmul(x, w, b)\n"
-               "r = constant f32[] 1.4142135\n"
-               "d = div(a, r)\n"
-               "e = erf(d)\n"
-               "one = constant f32[] 1\n"
-               "s = add(e, one)\n"
-               "m = mul(a, s)\n"
-               "half = constant f32[] 0.5\n"
-               "y = mul(m, half)\n"
-               "return y\n",
-               5);
+    device_checks_text("x = input f32[7,50,64]\n"
+                       "w = param f32[64,96]\n"
+                       "b = param f32[96]\n"
+                       "a = matmul(x, w, b)\n"
+                       "r = constant f32[] 1.4142135\n"
+                       "d = div(a, r)\n"
+                       "e = erf(d)\n"
+                       "one = constant f32[] 1\n"
+                       "s = add(e, one)\n"
+                       "m = mul(a, s)\n"
+                       "half = constant f32[] 0.5\n"
+                       "y = mul(m, half)\n"
+                       "return y\n",
+                       5);
 }
 
 static void test_tanh_gelu(void)
 {
-    check_text("x = input f32[3,5,333]\n"
-               "three = constant f32[] 3\n"
-               "p = pow(x, three)\n"
-               "c = constant f32[] 0.044715\n"
-               "q = mul(p, c)\n"
-               "s = add(x, q)\n"
-               "k = constant f32[] 0.7978845\n"
-               "u = mul(s, k)\n"
-               "t = tanh(u)\n"
-               "one = constant f32[] 1\n"
-               "v = add(t, one)\n"
-               "m = mul(x, v)\n"
-               "half = constant f32[] 0.5\n"
-               "y = mul(m, half)\n"
-               "return y\n",
-               7);
+    device_checks_text("x = input f32[3,5,333]\n"
+                       "three = constant f32[] 3\n"
+                       "p = pow(x, three)\n"
+                       "c = constant f32[] 0.044715\n"
+                       "q = mul(p, c)\n"
+                       "s = add(x, q)\n"
+                       "k = constant f32[] 0.7978845\n"
+                       "u = mul(s, k)\n"
+                       "t = tanh(u)\n"
+                       "one = constant f32[] 1\n"
+                       "v = add(t, one)\n"
+                       "m = mul(x, v)\n"
+                       "half = constant f32[] 0.5\n"
+                       "y = mul(m, half)\n"
+                       "return y\n",
+                       7);
 }
 
 static void test_norm_in_parts(void)
 {
-    check_text("x = input f32[5,13,64]\n"
-               "m = reduce_mean(x) axes=i:2 keep_dims=i:1\n"
-               "d = sub(x, m)\n"
-               "two = constant f32[] 2\n"
-               "p = pow(d, two)\n"
-               "v = reduce_mean(p) axes=i:2 keep_dims=i:1\n"
-               "eps = constant f32[] 0.00001\n"
-               "e = add(v, eps)\n"
-               "s = sqrt(e)\n"
-               "q = div(d, s)\n"
-               "w = param f32[64]\n"
-               "g = mul(q, w)\n"
-               "b = param f32[64]\n"
-               "y = add(g, b)\n"
-               "return y\n",
-               8);
+    device_checks_text("x = input f32[5,13,64]\n"
+                       "m = reduce_mean(x) axes=i:2 keep_dims=i:1\n"
+                       "d = sub(x, m)\n"
+                       "two = constant f32[] 2\n"
+                       "p = pow(d, two)\n"
+                       "v = reduce_mean(p) axes=i:2 keep_dims=i:1\n"
+                       "eps = constant f32[] 0.00001\n"
+                       "e = add(v, eps)\n"
+                       "s = sqrt(e)\n"
+                       "q = div(d, s)\n"
+                       "w = param f32[64]\n"
+                       "g = mul(q, w)\n"
+                       "b = param f32[64]\n"
+                       "y = add(g, b)\n"
+                       "return y\n",
+                       8);
 }
 
 /* A mask for each sample, between others that are the same for all. */
 static void test_masked_softmax(void)
 {
-    check_text("x = input f32[3,4,10,17]\n"
-               "mask = input f32[3,1,1,17]\n"
-               "r = constant f32[] 8\n"
-               "d = div(x, r)\n"
-               "s = add(d, mask)\n"
-               "p = softmax(s) axis=i:-1\n"
-               "return p\n",
-               2);
-    check_text("x = input f32[3,4,10,17]\n"
-               "mask = input f32[1,4,1,17]\n"
-               "s = add(x, mask)\n"
-               "p = log_softmax(s) axis=i:-1\n"
-               "return p\n",
-               1);
+    device_checks_text("x = input f32[3,4,10,17]\n"
+                       "mask = input f32[3,1,1,17]\n"
+                       "r = constant f32[] 8\n"
+                       "d = div(x, r)\n"
+                       "s = add(d, mask)\n"
+                       "p = softmax(s) axis=i:-1\n"
+                       "return p\n",
+                       2);
+    device_checks_text("x = input f32[3,4,10,17]\n"
+                       "mask = input f32[1,4,1,17]\n"
+                       "s = add(x, mask)\n"
+                       "p = log_softmax(s) axis=i:-1\n"
+                       "return p\n",
+                       1);
     /* axes that are broadcast on both sides of one that is not */
-    check_text("x = input f32[3,4,10,17]\n"
-               "mask = input f32[3,1,10,17]\n"
-               "s = add(x, mask)\n"
-               "p = softmax(s) axis=i:-1\n"
-               "return p\n",
-               0);
+    device_checks_text("x = input f32[3,4,10,17]\n"
+                       "mask = input f32[3,1,10,17]\n"
+                       "s = add(x, mask)\n"
+                       "p = softmax(s) axis=i:-1\n"
+                       "return p\n",
+                       0);
 }
 
 /* What others read makes a value, and a chain ends with it. */
 static void test_ends(void)
 {
-    check_text("x = input f32[3,40]\n"
-               "a = exp(x)\n"
-               "b = neg(a)\n"
-               "c = abs(b)\n"
-               "return b\n"
-               "return c\n",
-               1);
-    check_text("x = input f32[3,40]\n"
-               "a = exp(x)\n"
-               "t = transpose(a) perm=i:1,0\n"
-               "b = neg(a)\n"
-               "c = abs(b)\n"
-               "return t\n"
-               "return c\n",
-               1);
-    check_text("x = input f32[3,40]\n"
-               "a = exp(x)\n"
-               "m = reduce_max(a) axes=i:0 keep_dims=i:1\n"
-               "c = abs(m)\n"
-               "return c\n",
-               0);
+    device_checks_text("x = input f32[3,40]\n"
+                       "a = exp(x)\n"
+                       "b = neg(a)\n"
+                       "c = abs(b)\n"
+                       "return b\n"
+                       "return c\n",
+                       1);
+    device_checks_text("x = input f32[3,40]\n"
+                       "a = exp(x)\n"
+                       "t = transpose(a) perm=i:1,0\n"
+                       "b = neg(a)\n"
+                       "c = abs(b)\n"
+                       "return t\n"
+                       "return c\n",
+                       1);
+    device_checks_text("x = input f32[3,40]\n"
+                       "a = exp(x)\n"
+                       "m = reduce_max(a) axes=i:0 keep_dims=i:1\n"
+                       "c = abs(m)\n"
+                       "return c\n",
+                       0);
     /* a row that is too long to be kept */
-    check_text("x = input f32[2,5000]\n"
-               "a = exp(x)\n"
-               "b = softmax(a) axis=i:1\n"
-               "return b\n",
-               0);
+    device_checks_text("x = input f32[2,5000]\n"
+                       "a = exp(x)\n"
+                       "b = softmax(a) axis=i:1\n"
+                       "return b\n",
+                       0);
 }
 
 /* ---- How rows lie ---- */

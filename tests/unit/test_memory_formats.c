@@ -91,9 +91,11 @@ static void read_own(play_t *play, iso_node_id_t id, bool is_copy)
     }
 }
 
+/* Or a view, which is treated alike. */
 static bool is_reshape(const play_t *play, iso_node_id_t id)
 {
-    return iso_graph_node(play->graph, id)->op == ISO_OP_RESHAPE;
+    return iso_graph_node(play->graph, id)->op == ISO_OP_RESHAPE ||
+           play->formats->is_view[id];
 }
 
 /* Whose elements a reshape shows. */
@@ -214,7 +216,7 @@ static void play_all(play_t *play)
     for (iso_node_id_t id = 0; id < play->plan->n_nodes; id++) {
         const iso_node_t *node = iso_graph_node(graph, id);
 
-        if (node->op == ISO_OP_RESHAPE) {
+        if (is_reshape(play, id)) {
             const iso_node_id_t owner = shown_by(play, id);
 
             if (play->eager &&

@@ -287,6 +287,19 @@ static int64_t width_in(const chain_t *chain, const piece_t *piece,
     return width == chain->n ? piece->columns : 1;
 }
 
+/* Where the row that a piece begins with finds its own. */
+static int64_t row_at(const chain_t *chain, const piece_t *piece,
+                      const iso_chain_rows_t *rows)
+{
+    if (rows->count == 1) {
+        return 0;
+    }
+    if (rows->inner == 1 && rows->count == chain->rows) {
+        return piece->row * rows->width;
+    }
+    return piece->row / rows->inner % rows->count * rows->width;
+}
+
 /* Rows of an operand in this piece; step 0 where a row is one number. */
 static iso__plane_t plane_of(const chain_t *chain, const piece_t *piece,
                              const operand_t *operand)
@@ -304,12 +317,21 @@ static iso__plane_t plane_of(const chain_t *chain, const piece_t *piece,
         };
     }
     return (iso__plane_t){
-        .data = operand->data +
-                piece->row / rows->inner % rows->count * rows->width +
+        .data = operand->data + row_at(chain, piece, rows) +
                 (is_row ? piece->column : 0),
         .row = rows->count == 1 ? 0 : rows->width,
         .step = is_row ? 1 : 0,
     };
+}
+
+/* A power of two whose reciprocal is one, too: x / y is x times that, to the
+ * last bit. */
+static bool is_power_of_2(float y)
+{
+    int exponent;
+
+    return isfinite(y) && fabsf(frexpf(y, &exponent)) == 0.5F &&
+           exponent > -120 && exponent < 120;
 }
 
 /* z of a binary link; the exponents 2 and 0.5 of all need no powers. */
@@ -323,6 +345,7 @@ static void run_binary(const chain_t *chain, const piece_t *piece,
     int64_t rows = piece->rows;
     int64_t n = width_in(chain, piece, item->width);
     iso_op_t op = item->op;
+    float reciprocal;
 
     if (n == 1 || (x.row == n * x.step && y.row == n * y.step)) {
         /* one number of each row: the rows are the elements; or all rows go
@@ -340,6 +363,12 @@ static void run_binary(const chain_t *chain, const piece_t *piece,
             isa->unary(ISO_OP_SQRT, &item->coeff, x.data, z, n);
             return;
         }
+    }
+    if (op == ISO_OP_DIV && y.row == 0 && y.step == 0 &&
+        is_power_of_2(*y.data)) {
+        reciprocal = 1.0F / *y.data;
+        op = ISO_OP_MUL;
+        y.data = &reciprocal;
     }
     isa->binary_rows(op, &x, &y, z, rows, n);
 }
@@ -395,13 +424,16 @@ static void run_rows(const chain_t *chain, const piece_t *piece,
     const iso__light_isa_t *isa = chain->cpu->light.isa;
     const int64_t n = item->reduced;
 
+    if (item->kind == ISO_CHAIN_SOFTMAX) {
+        isa->softmax_rows(item->op == ISO_OP_LOG_SOFTMAX, &planes[0], z,
+                          piece->rows, n);
+        return;
+    }
     for (int64_t r = 0; r < piece->rows; r++) {
         const float *x = planes[0].data + r * planes[0].row;
 
         if (item->kind == ISO_CHAIN_REDUCE) {
             reduce_row(isa, item, x, z + r);
-        } else if (item->kind == ISO_CHAIN_SOFTMAX) {
-            isa->softmax_row(item->op == ISO_OP_LOG_SOFTMAX, x, z + r * n, n);
         } else {
             norm_row(isa, item, planes, r, z + r * n);
         }

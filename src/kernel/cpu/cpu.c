@@ -119,7 +119,7 @@ iso_status_t iso_cpu_run(iso_cpu_t *cpu, const iso_node_t *node,
 
     switch (node->op) {
     case ISO_OP_MATMUL:
-        return is_f32 ? iso__cpu_matmul(cpu, node, inputs, output)
+        return is_f32 ? iso__cpu_matmul(cpu, node, inputs, NULL, output)
                       : iso_ref_run(node, inputs, output);
     case ISO_OP_GEMM:
         return is_f32 ? iso__cpu_gemm(cpu, node, inputs, output)
@@ -160,6 +160,16 @@ static bool is_blocked(const iso_cpu_step_t *step)
     return blocked;
 }
 
+static bool has_views(const iso_cpu_step_t *step)
+{
+    bool has = false;
+
+    for (int i = 0; step->views != NULL && i < step->node->n_inputs; i++) {
+        has = has || step->views[i] != NULL;
+    }
+    return has;
+}
+
 iso_status_t iso_cpu_run_step(iso_cpu_t *cpu, const iso_cpu_step_t *step)
 {
     if (step->panels != NULL) {
@@ -168,6 +178,10 @@ iso_status_t iso_cpu_run_step(iso_cpu_t *cpu, const iso_cpu_step_t *step)
     if (step->links != NULL) {
         iso__chain_run(cpu, step);
         return ISO_OK;
+    }
+    if (has_views(step)) {
+        return iso__cpu_matmul(cpu, step->node, step->inputs, step->views,
+                               step->output);
     }
     if (!is_blocked(step)) {
         return iso_cpu_run(cpu, step->node, step->inputs, step->output);

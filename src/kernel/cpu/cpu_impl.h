@@ -22,9 +22,10 @@ struct iso_cpu {
     iso_space_t *space; /* (threads) */
 };
 
-/* f32 contractions; the contract of iso_cpu_run. */
+/* f32 contractions; the contract of iso_cpu_run. views may be NULL. */
 iso_status_t iso__cpu_matmul(const iso_cpu_t *cpu, const iso_node_t *node,
                              const iso_tensor_t *const *inputs,
+                             const iso_view_t *const *views,
                              const iso_tensor_t *output);
 iso_status_t iso__cpu_gemm(const iso_cpu_t *cpu, const iso_node_t *node,
                            const iso_tensor_t *const *inputs,

@@ -3,6 +3,8 @@
 #include "kernel/cpu/light_isa.h"
 #include "kernel/walk.h"
 
+#include <string.h>
+
 /* Rows and columns change places where few columns would waste most of a
  * wide panel. */
 static void choose_roles(const iso_cpu_t *cpu, iso_contraction_t *c)
@@ -50,31 +52,51 @@ static iso_operand_t operand_of(const iso_tensor_t *tensor, int64_t lane_step,
     };
 }
 
+/* A matrix operand, or a batch of them. */
+typedef struct matrices {
+    const iso_tensor_t *tensor;
+    const float *data;
+    bool is_dense;
+    int64_t steps[ISO_MAX_RANK]; /* elements to the next one of each axis */
+} matrices_t;
+
+static matrices_t matrices_of(const iso_tensor_t *tensor,
+                              const iso_view_t *view)
+{
+    matrices_t m = {
+        .tensor = tensor, .data = tensor->data, .is_dense = view == NULL};
+
+    if (view == NULL) {
+        iso__strides_of(tensor->rank, tensor->dims, m.steps);
+    } else {
+        m.data += view->offset;
+        memcpy(m.steps, view->steps, sizeof m.steps);
+    }
+    return m;
+}
+
 /* Steps of an operand through the batch dims of the result; 0 where it is
  * broadcast. Returns the number of its matrices. */
-static int64_t batch_steps(const iso_tensor_t *tensor, int matrix_rank,
-                           int batch_rank, int64_t *steps_out)
+static int64_t batch_steps(const matrices_t *m, int matrix_rank, int batch_rank,
+                           int64_t *steps_out)
 {
-    const int missing = batch_rank - (tensor->rank - matrix_rank);
-    int64_t step = iso__dims_product(tensor->dims, tensor->rank - matrix_rank,
-                                     tensor->rank);
+    const int missing = batch_rank - (m->tensor->rank - matrix_rank);
     int64_t matrices = 1;
 
     for (int i = batch_rank - 1; i >= 0; i--) {
-        const int64_t dim = i < missing ? 1 : tensor->dims[i - missing];
+        const int64_t dim = i < missing ? 1 : m->tensor->dims[i - missing];
 
-        steps_out[i] = dim == 1 ? 0 : step;
-        step *= dim;
+        steps_out[i] = dim == 1 ? 0 : m->steps[i - missing];
         matrices *= dim;
     }
     return matrices;
 }
 
-static void set_batch(const iso_tensor_t *a, const iso_tensor_t *b,
+static void set_batch(const matrices_t *a, const matrices_t *b,
                       const iso_tensor_t *output, iso_contraction_t *c)
 {
-    const int a_rank = a->rank > 1 ? 2 : 1;
-    const int b_rank = b->rank > 1 ? 2 : 1;
+    const int a_rank = a->tensor->rank > 1 ? 2 : 1;
+    const int b_rank = b->tensor->rank > 1 ? 2 : 1;
     iso_batch_t *batch = &c->batch;
     int64_t count = 1;
     int64_t step = c->rows * c->columns;
@@ -91,7 +113,7 @@ static void set_batch(const iso_tensor_t *a, const iso_tensor_t *b,
         count *= output->dims[i];
     }
     /* One matrix b for all: the rows of all a are one matrix. */
-    if (of_b == 1 && of_a == count) {
+    if (of_b == 1 && of_a == count && a->is_dense) {
         c->rows *= count;
         batch->rank = 0;
     }
@@ -108,21 +130,40 @@ void iso__set_activation(const iso_cpu_t *cpu,
     }
 }
 
+/* Rows of a, columns of b. */
+static void set_operands(const matrices_t *a, const matrices_t *b,
+                         iso_contraction_t *c)
+{
+    const int a_rank = a->tensor->rank;
+    const int b_rank = b->tensor->rank;
+
+    c->narrow.data = a->data;
+    c->narrow.lane_step = a_rank > 1 ? a->steps[a_rank - 2] : 0;
+    c->narrow.k_step = a->steps[a_rank - 1];
+    c->narrow.channel_step = c->narrow.k_step;
+    c->wide.data = b->data;
+    c->wide.lane_step = b_rank > 1 ? b->steps[b_rank - 1] : 1;
+    c->wide.k_step = b_rank > 1 ? b->steps[b_rank - 2] : 1;
+    c->wide.channel_step = c->wide.k_step;
+}
+
 iso_status_t iso__cpu_matmul(const iso_cpu_t *cpu, const iso_node_t *node,
                              const iso_tensor_t *const *inputs,
+                             const iso_view_t *const *views,
                              const iso_tensor_t *output)
 {
-    const iso_tensor_t *a = inputs[0];
-    const iso_tensor_t *b = inputs[1];
-    const int64_t inner = a->dims[a->rank - 1];
-    const int64_t columns = b->rank > 1 ? b->dims[b->rank - 1] : 1;
+    const matrices_t a =
+        matrices_of(inputs[0], views != NULL ? views[0] : NULL);
+    const matrices_t b =
+        matrices_of(inputs[1], views != NULL ? views[1] : NULL);
+    const int64_t inner = inputs[0]->dims[inputs[0]->rank - 1];
+    const int64_t columns =
+        inputs[1]->rank > 1 ? inputs[1]->dims[inputs[1]->rank - 1] : 1;
     iso_contraction_t c = {
         .blocks = iso_blocks_of_matmul(inner),
-        .rows = a->rank > 1 ? a->dims[a->rank - 2] : 1,
+        .rows = inputs[0]->rank > 1 ? inputs[0]->dims[inputs[0]->rank - 2] : 1,
         .columns = columns,
         .image_columns = columns,
-        .narrow = operand_of(a, inner, 1),
-        .wide = operand_of(b, 1, columns),
         .addend_column = 1,
         .out = output->data,
         .out_row = columns,
@@ -135,7 +176,8 @@ iso_status_t iso__cpu_matmul(const iso_cpu_t *cpu, const iso_node_t *node,
     if (node->n_inputs > 2 && inputs[2] != NULL) {
         c.addend = inputs[2]->data;
     }
-    set_batch(a, b, output, &c);
+    set_operands(&a, &b, &c);
+    set_batch(&a, &b, output, &c);
     iso__contract_plain(cpu, &c);
     return ISO_OK;
 }

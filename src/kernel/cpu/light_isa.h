@@ -63,8 +63,9 @@ struct iso__light_isa {
     void (*reduce_columns)(iso_op_t op, const float *x,
                            const iso__columns_t *columns, float *y);
 
-    /* softmax and log_softmax. */
-    void (*softmax_row)(bool is_log, const float *x, float *y, int64_t n);
+    /* softmax and log_softmax; y is (rows, n). */
+    void (*softmax_rows)(bool is_log, const iso__plane_t *x, float *y,
+                         int64_t rows, int64_t n);
     void (*softmax_columns)(bool is_log, const float *x,
                             const iso__columns_t *columns, float *y);
 

@@ -123,8 +123,9 @@ static void softmax_part(const void *arg, int64_t begin, int64_t end)
         const int64_t at = o * task->rows * task->inner + first;
 
         if (task->inner == 1) {
-            task->isa->softmax_row(is_log, task->x + at, task->y + at,
-                                   task->rows);
+            const iso__plane_t row = {.data = task->x + at, .step = 1};
+
+            task->isa->softmax_rows(is_log, &row, task->y + at, 1, task->rows);
         } else {
             task->isa->softmax_columns(is_log, task->x + at, &columns,
                                        task->y + at);

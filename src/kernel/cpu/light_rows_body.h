@@ -22,7 +22,11 @@ enum { LANE_VECTORS = ISO_LANES / VEC_LANES };
 /* Those of a lot are whole rounds of the lanes. */
 enum { LOT_ELEMENTS = VEC_LOT * VEC_LANES };
 
-enum { ERF_PART = 512 }; /* elements of a row */
+enum {
+    ERF_PART = 512, /* elements of a row */
+    ROWS_AT_ONCE = 8,
+    SHORT_ROW = 512, /* so many of them stay in the nearest cache */
+};
 
 _Static_assert(LOT_ELEMENTS % ISO_LANES == 0, "lanes of a lot");
 
@@ -409,7 +413,7 @@ ROW_INLINE void exp_lot(const float *x, vec_t most, float *y, int64_t n,
     }
 }
 
-static float exp_row(const float *x, float most, float *y, int64_t n)
+ROW_INLINE float exp_row(const float *x, float most, float *y, int64_t n)
 {
     const vec_t most_v = vec_set(most);
     vec_t acc[LANE_VECTORS];
@@ -427,19 +431,50 @@ static float exp_row(const float *x, float most, float *y, int64_t n)
     return fold_lanes(vec_add, acc);
 }
 
-static void softmax_row(bool is_log, const float *x, float *y, int64_t n)
+static void log_softmax_row(const float *x, float *y, int64_t n)
 {
-    const float most = is_log ? reduce_row(ISO_OP_REDUCE_MAX, x, n)
-                              : reduce_with(vec_most, ISO_OP_REDUCE_MAX, x, n);
-    const float sum = exp_row(x, most, y, n);
+    const float most = reduce_row(ISO_OP_REDUCE_MAX, x, n);
+    const float log_sum = Sleef_finz_logf1_u10purecfma(exp_row(x, most, y, n));
 
-    if (is_log) {
-        const float log_sum = Sleef_finz_logf1_u10purecfma(sum);
+    binary(ISO_OP_SUB, x, 1, &most, 0, y, n);
+    binary(ISO_OP_SUB, y, 1, &log_sum, 0, y, n);
+}
 
-        binary(ISO_OP_SUB, x, 1, &most, 0, y, n);
-        binary(ISO_OP_SUB, y, 1, &log_sum, 0, y, n);
-    } else {
-        binary(ISO_OP_DIV, y, 1, &sum, 0, y, n);
+/* A few rows, so that they need not wait for the folds of each. */
+static void softmax_some_rows(const iso__plane_t *x, float *y, int64_t rows,
+                              int64_t n)
+{
+    float most[ROWS_AT_ONCE];
+    float sum[ROWS_AT_ONCE];
+    const iso__plane_t powers = {.data = y, .row = n, .step = 1};
+    const iso__plane_t sums = {.data = sum, .row = 1};
+
+    for (int64_t r = 0; r < rows; r++) {
+        most[r] =
+            reduce_with(vec_most, ISO_OP_REDUCE_MAX, x->data + r * x->row, n);
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        sum[r] = exp_row(x->data + r * x->row, most[r], y + r * n, n);
+    }
+    binary_rows(ISO_OP_DIV, &powers, &sums, y, rows, n);
+}
+
+static void softmax_rows(bool is_log, const iso__plane_t *x, float *y,
+                         int64_t rows, int64_t n)
+{
+    const int64_t at_once = n < SHORT_ROW ? ROWS_AT_ONCE : 1;
+
+    for (int64_t r = 0; r < rows; r += at_once) {
+        const iso__plane_t some = {.data = x->data + r * x->row, .row = x->row};
+
+        if (is_log) {
+            for (int64_t i = r; i < rows && i < r + at_once; i++) {
+                log_softmax_row(x->data + i * x->row, y + i * n, n);
+            }
+        } else {
+            softmax_some_rows(&some, y + r * n,
+                              rows - r < at_once ? rows - r : at_once, n);
+        }
     }
 }
 
@@ -581,7 +616,7 @@ const iso__light_isa_t LIGHT_TABLE = {
     .binary_rows = binary_rows,
     .reduce_row = reduce_row,
     .reduce_columns = reduce_columns,
-    .softmax_row = softmax_row,
+    .softmax_rows = softmax_rows,
     .softmax_columns = softmax_columns,
     .squares_row = squares_row,
     .norm_row = norm_row,

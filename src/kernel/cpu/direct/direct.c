@@ -196,7 +196,7 @@ static bool reads_in_place(const iso_direct_t *direct)
         return false;
     }
     if (direct->source == ISO_SOURCE_ROWS) {
-        return direct->channels % ROWS_MEET != 0 ||
+        return direct->in_pixel % ROWS_MEET != 0 ||
                direct->channels > ISO_STRIP_MOST / ISO_TILE_PIXELS;
     }
     for (int i = 0; i < ISO_MAX_SPATIAL; i++) {
@@ -481,7 +481,7 @@ static void read_in_place(task_t *task, const float *in)
 
     task->reach.block_step = ISO_BLOCK_CHANNELS * g->plane;
     if (direct->source == ISO_SOURCE_ROWS) {
-        column = direct->channels;
+        column = direct->in_pixel;
         task->reach.block_step = ISO_BLOCK_CHANNELS;
     }
     set_reach(task, column * g->in[2] * g->in[1], column * g->in[2], column);

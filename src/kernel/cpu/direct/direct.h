@@ -51,6 +51,7 @@ typedef struct iso_direct {
     int64_t groups;
     iso_source_t source;
     const float *in;
+    int64_t in_pixel; /* of rows: elements to the next one */
     int64_t in_image; /* elements to the next image */
     float *out;
     const float *addend; /* NULL: none; lies as out does */

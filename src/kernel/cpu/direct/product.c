@@ -27,7 +27,7 @@ static bool is_suited(const product_t *product)
     return c->geometry == NULL && c->blocks.taps == 1 && is_plain && is_bias &&
            c->rows >= LEAST_ROWS && c->columns >= LEAST_ROWS &&
            c->blocks.length >= 1 && c->narrow.k_step == 1 &&
-           c->narrow.lane_step == c->blocks.length && c->out_column == 1 &&
+           c->narrow.lane_step >= c->blocks.length && c->out_column == 1 &&
            c->image_columns == c->columns &&
            iso_panels_count(&product->spec) <= PANELS;
 }
@@ -77,6 +77,7 @@ static void run_matrix(const product_t *product, int64_t index,
         .groups = 1,
         .source = ISO_SOURCE_ROWS,
         .in = c->narrow.data,
+        .in_pixel = c->narrow.lane_step,
         .out = c->out,
         .out_step = {0, 0, c->out_row},
         .out_channel = ISO_BLOCK_CHANNELS,

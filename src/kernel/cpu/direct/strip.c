@@ -138,7 +138,7 @@ void iso__strip_fill(const iso_cpu_t *cpu, const iso_direct_t *direct,
     if (direct->source == ISO_SOURCE_ROWS) {
         for (int64_t i = 0; i < strip->columns; i++) {
             memcpy(to + i * strip->width,
-                   from + (strip->column + i) * direct->channels,
+                   from + (strip->column + i) * direct->in_pixel,
                    (size_t)direct->channels * sizeof *to);
         }
         return;
