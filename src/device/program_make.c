@@ -245,9 +245,10 @@ static iso_status_t add_link(maker_t *maker, iso_node_id_t id, bool is_direct,
 
     ISO_TRY(check_node(program, node));
     take_inputs(maker, id, is_direct, &operands);
-    if (is_direct) {
+    if (iso_op_info(node->op)->op_class == ISO_OP_CLASS_CONTRACT) {
         what->inputs = operands.inputs;
         what->formats = operands.formats;
+        what->views = operands.views;
     }
     for (int i = 0; i < node->n_inputs; i++) {
         maker->link_inputs[i] =

@@ -274,18 +274,39 @@ static bool works_on_blocks(const iso_graph_t *graph, iso_node_id_t id,
     return true;
 }
 
-/* Can the chain that is open follow this product block by block? */
+/* A product by constant weights, made in blocks of rows and columns. */
+static bool is_direct_product(const iso_graph_t *graph, iso_node_id_t id)
+{
+    iso_panels_spec_t spec;
+
+    return iso_panels_of(graph, id, &spec) &&
+           (spec.kind == ISO_PANELS_MATMUL ||
+            spec.kind == ISO_PANELS_MATMUL_TRANSPOSED);
+}
+
+/* A product of two values, made matrix by matrix: of whole rows. */
+static bool suits_whole_rows(const work_t *work, iso_node_id_t id)
+{
+    const chain_t *chain = &work->chain;
+    const iso_shape_t *shape = &iso_graph_node(work->graph, id)->shape;
+
+    return iso_view_is_read(work->graph, id, 0) &&
+           iso_shape_equal(shape, chain->shape) &&
+           last_dim(shape) == chain->n && chain->n <= ISO_CHAIN_ROW_MOST &&
+           iso_shape_count(shape) > 0;
+}
+
+/* Can the chain that is open follow this product? */
 static bool can_begin(const work_t *work, iso_node_id_t id)
 {
     const chain_t *chain = &work->chain;
-    iso_panels_spec_t spec;
 
     if (chain->last == ISO_NO_NODE || chain->n_links == ISO_CHAIN_MOST ||
-        work->common[id] != chain->last || work->is_taken[id] ||
-        !iso_panels_of(work->graph, id, &spec) ||
-        (spec.kind != ISO_PANELS_MATMUL &&
-         spec.kind != ISO_PANELS_MATMUL_TRANSPOSED)) {
+        work->common[id] != chain->last || work->is_taken[id]) {
         return false;
+    }
+    if (!is_direct_product(work->graph, id)) {
+        return suits_whole_rows(work, id);
     }
     for (iso_node_id_t link = id + 1; link <= chain->last; link++) {
         if (!iso_node_is_leaf(iso_graph_node(work->graph, link)) &&

@@ -2,8 +2,9 @@
  * Chains: nodes that are computed in one visit of each row of the last axis,
  * so that what lies between them stays in the nearest cache. GELU as it is
  * imported (div, erf, add, mul, mul), a layer norm in parts, a scale before a
- * softmax. Where all of them are elementwise, the product by constant weights
- * that they alone read may come first: they then follow it block by block.
+ * softmax. The product of matrices that they alone read may come first. By
+ * constant weights, where all of them are elementwise: they follow it block by
+ * block. Of two values: they follow it matrix by matrix.
  *
  * A link of a chain makes, for each row, either a row of n numbers or one
  * number, and reads such from links before it, or operands that come from

@@ -56,7 +56,7 @@ typedef struct iso_cpu_step {
     const iso_node_t *activated; /* the joined activation; NULL: none */
     const iso_cpu_link_t *links; /* of a chain; NULL: no chain. The first one
                                   * is the node; its operands are those of
-                                  * the step where it is direct */
+                                  * the step where it is a product */
     int n_links;
 } iso_cpu_step_t;
 

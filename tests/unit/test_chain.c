@@ -174,7 +174,7 @@ static void add_row_op(net_t *net)
     add(net, op, n_inputs, inputs, 1, &attr);
 }
 
-/* A product by constant weights, which may be followed block by block. */
+/* A product, most often by constant weights. */
 static void add_product(net_t *net)
 {
     static const int64_t lengths[] = {1, 5, 64, 300};
@@ -187,7 +187,8 @@ static void add_product(net_t *net)
     memcpy(dims, net->dims, sizeof dims);
     dims[net->rank - 1] = length;
     inputs[0] = add_leaf(net, false, net->rank, dims);
-    inputs[1] = add_leaf(net, true, 2, (const int64_t[]){length, n});
+    inputs[1] =
+        add_leaf(net, pick(net, 3) > 0, 2, (const int64_t[]){length, n});
     inputs[2] = add_leaf(net, true, 1, &n);
     add(net, ISO_OP_MATMUL, n_inputs, inputs, 0, NULL);
 }
@@ -266,7 +267,7 @@ static void test_random_chains(void)
         iso_graph_destroy(&net.graph);
     }
     CU_ASSERT(n_joined > NETS);
-    CU_ASSERT(n_products > NETS / 20);
+    CU_ASSERT(n_products > NETS / 40);
 }
 
 /* ---- Chains as they are met ---- */
@@ -327,6 +328,45 @@ static void test_norm_in_parts(void)
                        "y = add(g, b)\n"
                        "return y\n",
                        8);
+}
+
+/* Attention: a scale and a softmax behind a product of two values, of many
+ * rows, of few, and with a mask. */
+static void test_behind_products(void)
+{
+    static const int rows[] = {50, 3};
+    char text[512];
+
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(text, sizeof text,
+                       "q = input f32[3,4,%d,16]\n"
+                       "k = input f32[3,4,16,50]\n"
+                       "mask = input f32[3,1,1,50]\n"
+                       "p = matmul(q, k)\n"
+                       "r = constant f32[] 4\n"
+                       "d = div(p, r)\n"
+                       "m = add(d, mask)\n"
+                       "s = softmax(m) axis=i:-1\n"
+                       "return s\n",
+                       rows[i]);
+        device_checks_text(text, 3);
+    }
+    /* one matrix for all; the product is read twice */
+    device_checks_text("q = input f32[5,20,16]\n"
+                       "k = input f32[16,33]\n"
+                       "p = matmul(q, k)\n"
+                       "m = reduce_max(p) axes=i:2 keep_dims=i:1\n"
+                       "s = sub(p, m)\n"
+                       "return s\n",
+                       2);
+    /* of another shape in the end */
+    device_checks_text("q = input f32[5,20,16]\n"
+                       "k = input f32[5,16,33]\n"
+                       "p = matmul(q, k)\n"
+                       "e = exp(p)\n"
+                       "m = reduce_max(e) axes=i:2 keep_dims=i:1\n"
+                       "return m\n",
+                       1);
 }
 
 /* A mask for each sample, between others that are the same for all. */
@@ -426,6 +466,7 @@ int main(void)
         {"gelu by tanh", test_tanh_gelu},
         {"norm in parts", test_norm_in_parts},
         {"masked softmax", test_masked_softmax},
+        {"behind products", test_behind_products},
         {"ends", test_ends},
         {"rows", test_rows},
         CU_TEST_INFO_NULL,

@@ -364,10 +364,10 @@ static void test_matrices(void)
            "m=plain>a a=plain>s s=plain g=plain>t t=plain k=plain>e e=plain");
     expect(text, false,
            "m=plain a=plain s=plain g=plain t=plain k=plain e=plain");
-    /* not direct: not joined */
+    /* not direct: a chain */
     expect("x = input f32[4,16]\nw = input f32[16,32]\nm = matmul(x, w)\n"
            "r = relu(m)\nreturn r",
-           true, "m=plain r=plain");
+           true, "m=plain>r r=plain");
 }
 
 /* Few channels are not worth a block; any number may be read in blocks. */

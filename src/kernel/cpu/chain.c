@@ -35,6 +35,12 @@ typedef struct piece {
     const float *block; /* of the piece's rows */
 } piece_t;
 
+/* Where what a link makes of a piece goes. */
+typedef struct place {
+    float *data;
+    int64_t row; /* elements to the next row */
+} place_t;
+
 /* ---- Making ---- */
 
 static iso_chain_kind_t kind_of(iso_op_t op)
@@ -169,7 +175,7 @@ static bool is_dense(const chain_t *chain, const operand_t *operand)
 /* Do all operands go on evenly from row to row? */
 static bool is_even(const chain_t *chain)
 {
-    for (int i = 0; i < chain->n_items; i++) {
+    for (int i = chain->first; i < chain->n_items; i++) {
         for (int k = 0; k < chain->items[i].n_operands; k++) {
             const operand_t *operand = &chain->items[i].operands[k];
 
@@ -247,7 +253,7 @@ static void cut(chain_t *chain)
     chain->columns = chain->n;
     if (chain->n > PIECE && !has_whole_rows(chain)) {
         chain->columns = PIECE;
-    } else if (chain->n < PIECE && is_even(chain)) {
+    } else if (chain->n < PIECE && chain->is_even) {
         chain->many = PIECE / chain->n;
     }
 }
@@ -273,6 +279,7 @@ void iso__chain_make(const iso_cpu_t *cpu, const iso_cpu_step_t *step,
         item->slot = free_slot(chain, step, i);
         chain->n = item->reduced > chain->n ? item->reduced : chain->n;
     }
+    chain->is_even = is_even(chain);
     if (chain->first == 0) {
         cut(chain);
     }
@@ -337,7 +344,7 @@ static bool is_power_of_2(float y)
 /* z of a binary link; the exponents 2 and 0.5 of all need no powers. */
 static void run_binary(const chain_t *chain, const piece_t *piece,
                        const item_t *item, const iso__plane_t planes[2],
-                       float *z)
+                       place_t z)
 {
     const iso__light_isa_t *isa = chain->cpu->light.isa;
     iso__plane_t x = planes[0];
@@ -347,7 +354,7 @@ static void run_binary(const chain_t *chain, const piece_t *piece,
     iso_op_t op = item->op;
     float reciprocal;
 
-    if (n == 1 || (x.row == n * x.step && y.row == n * y.step)) {
+    if (n == 1 || (x.row == n * x.step && y.row == n * y.step && z.row == n)) {
         /* one number of each row: the rows are the elements; or all rows go
          * on as one does */
         x.step = n == 1 ? x.row : x.step;
@@ -360,7 +367,7 @@ static void run_binary(const chain_t *chain, const piece_t *piece,
             op = ISO_OP_MUL;
             y = x;
         } else if (*y.data == 0.5F && rows == 1 && x.step == 1) {
-            isa->unary(ISO_OP_SQRT, &item->coeff, x.data, z, n);
+            isa->unary(ISO_OP_SQRT, &item->coeff, x.data, z.data, n);
             return;
         }
     }
@@ -370,7 +377,7 @@ static void run_binary(const chain_t *chain, const piece_t *piece,
         op = ISO_OP_MUL;
         y.data = &reciprocal;
     }
-    isa->binary_rows(op, &x, &y, z, rows, n);
+    isa->binary_rows(op, &x, &y, z.data, z.row, rows, n);
 }
 
 static void reduce_row(const iso__light_isa_t *isa, const item_t *item,
@@ -440,9 +447,9 @@ static void run_rows(const chain_t *chain, const piece_t *piece,
     }
 }
 
-/* z: where what the link makes goes. */
+/* z: rows that follow each other, but for a binary link. */
 static void run_item(const chain_t *chain, const piece_t *piece,
-                     const item_t *item, float *z)
+                     const item_t *item, place_t z)
 {
     iso__plane_t planes[ISO_CHAIN_OPERANDS];
 
@@ -452,35 +459,54 @@ static void run_item(const chain_t *chain, const piece_t *piece,
     if (item->kind == ISO_CHAIN_BINARY) {
         run_binary(chain, piece, item, planes, z);
     } else if (item->kind == ISO_CHAIN_UNARY) {
-        unary_rows(chain, piece, item, planes, z);
+        unary_rows(chain, piece, item, planes, z.data);
     } else {
-        run_rows(chain, piece, item, planes, z);
+        run_rows(chain, piece, item, planes, z.data);
     }
 }
 
-static float *slot_of(const piece_t *piece, const item_t *item)
+static place_t slot_of(const chain_t *chain, const piece_t *piece,
+                       const item_t *item)
 {
-    return piece->slots + item->slot * piece->room;
+    return (place_t){
+        .data = piece->slots + item->slot * piece->room,
+        .row = width_in(chain, piece, item->width),
+    };
 }
 
-/* The last link writes to the output, or to a slot where the rows of the piece
+/* The last link, to the output; by way of a slot where the rows of the piece
  * do not follow each other there. */
+static void run_last(const chain_t *chain, const piece_t *piece,
+                     const item_t *last)
+{
+    const place_t slot = slot_of(chain, piece, last);
+    const place_t out = {
+        .data = chain->out + piece->row * last->width + piece->column,
+        .row = last->width,
+    };
+
+    if (piece->rows == 1 || slot.row == out.row ||
+        (last->kind == ISO_CHAIN_BINARY && slot.row > 1)) {
+        run_item(chain, piece, last, out);
+        return;
+    }
+    run_item(chain, piece, last, slot);
+    for (int64_t r = 0; r < piece->rows; r++) {
+        memcpy(out.data + r * out.row, slot.data + r * slot.row,
+               (size_t)slot.row * sizeof *out.data);
+    }
+}
+
 static void run_piece(const chain_t *chain, const piece_t *piece)
 {
-    const item_t *last = &chain->items[chain->n_items - 1];
-    const int64_t width = width_in(chain, piece, last->width);
-    float *out = chain->out + piece->row * last->width + piece->column;
-    const bool is_even = piece->rows == 1 || width == last->width;
+    const int last = chain->n_items - 1;
 
-    for (int k = chain->first; k + 1 < chain->n_items; k++) {
-        run_item(chain, piece, &chain->items[k],
-                 slot_of(piece, &chain->items[k]));
+    for (int k = chain->first; k < last; k++) {
+        const item_t *item = &chain->items[k];
+
+        run_item(chain, piece, item, slot_of(chain, piece, item));
     }
-    run_item(chain, piece, last, is_even ? out : slot_of(piece, last));
-    for (int64_t r = 0; !is_even && r < piece->rows; r++) {
-        memcpy(out + r * last->width, slot_of(piece, last) + r * width,
-               (size_t)width * sizeof *out);
-    }
+    run_last(chain, piece, &chain->items[last]);
 }
 
 static void run_part(const void *arg, int64_t begin, int64_t end)
@@ -509,23 +535,33 @@ static void run_part(const void *arg, int64_t begin, int64_t end)
     }
 }
 
-void iso__chain_run(const iso_cpu_t *cpu, const iso_cpu_step_t *step)
+/* Pieces of all rows. */
+static void split(const chain_t *chain, int64_t pieces,
+                  iso__light_part_fn *part)
 {
-    iso__chain_t chain;
-    int64_t pieces;
+    iso__light_split(&chain->cpu->light, pieces,
+                     (size_t)chain->rows * (size_t)chain->n * sizeof(float),
+                     part, chain);
+}
 
-    iso__chain_make(cpu, step, &chain);
-    pieces = (chain.rows + chain.many - 1) / chain.many *
-             ((chain.n + chain.columns - 1) / chain.columns);
-    iso__light_split(&cpu->light, pieces,
-                     (size_t)chain.rows * (size_t)chain.n * sizeof(float),
-                     run_part, &chain);
+void iso__chain_run(const iso__chain_t *chain)
+{
+    split(chain,
+          (chain->rows + chain->many - 1) / chain->many *
+              ((chain->n + chain->columns - 1) / chain->columns),
+          run_part);
+}
+
+/* Rows of a block that are done at once. */
+static int64_t rows_of_piece(const chain_t *chain, int64_t columns)
+{
+    return columns < PIECE && chain->is_even ? PIECE / columns : 1;
 }
 
 void iso__chain_run_block(const iso__chain_t *chain,
                           const iso__chain_block_t *block, iso_space_t *space)
 {
-    const int64_t many = PIECE / block->columns;
+    const int64_t many = rows_of_piece(chain, block->columns);
 
     for (int64_t row = 0; row < block->rows; row += many) {
         const int64_t left = block->rows - row;
@@ -535,10 +571,37 @@ void iso__chain_run_block(const iso__chain_t *chain,
             .column = block->column,
             .columns = block->columns,
             .slots = space->narrow,
-            .room = PIECE,
+            .room = many * block->columns,
             .block = block->values + row * block->columns,
         };
 
         run_piece(chain, &piece);
     }
+}
+
+/* Rows [begin, end): some at a time are taken from the output first. */
+static void run_rows_behind(const void *arg, int64_t begin, int64_t end)
+{
+    const chain_t *chain = arg;
+    iso_space_t *space = &chain->cpu->space[omp_get_thread_num()];
+    const int64_t many = rows_of_piece(chain, chain->n);
+
+    for (int64_t row = begin; row < end; row += many) {
+        const int64_t rows = end - row < many ? end - row : many;
+        const iso__chain_block_t block = {
+            .values = space->partials,
+            .row = row,
+            .rows = rows,
+            .columns = chain->n,
+        };
+
+        memcpy(space->partials, chain->out + row * chain->n,
+               (size_t)(rows * chain->n) * sizeof *chain->out);
+        iso__chain_run_block(chain, &block, space);
+    }
+}
+
+void iso__chain_run_behind(const iso__chain_t *chain)
+{
+    split(chain, chain->rows, run_rows_behind);
 }

@@ -4,7 +4,7 @@
  * A chain that begins with a product is run by the driver of direct
  * contractions, block by block of what that makes:
  *
- *     iso__chain_make(cpu, step, &chain);
+ *     iso__chain_make(cpu, step, &chain);  // chain.first is 1
  *     for each block: iso__chain_run_block(&chain, &block, space);
  */
 #ifndef ISO_CPU_CHAIN_H
@@ -34,17 +34,18 @@ typedef struct iso__chain_item {
     int slot;        /* where they are kept */
 } iso__chain_item_t;
 
-typedef struct iso__chain {
+struct iso__chain {
     const iso_cpu_t *cpu;
     int first; /* item: 1 behind a product */
     int n_items;
     iso__chain_item_t items[ISO_CHAIN_MOST];
     float *out;
+    bool is_even; /* operands go on evenly from row to row */
     int64_t rows;
     int64_t n;       /* elements of a row */
     int64_t many;    /* rows that are done at once, and columns; not behind */
     int64_t columns; /* a product, whose blocks say it */
-} iso__chain_t;
+};
 
 /* What a product has made: (rows, columns), neighbours without gaps. */
 typedef struct iso__chain_block {
@@ -52,7 +53,7 @@ typedef struct iso__chain_block {
     int64_t row;
     int64_t rows;
     int64_t column;
-    int64_t columns; /* ISO_TILE_LANES at most */
+    int64_t columns; /* ISO_TILE_LANES at most, or whole rows */
 } iso__chain_block_t;
 
 /* Of a step that has links. */
@@ -63,7 +64,11 @@ void iso__chain_make(const iso_cpu_t *cpu, const iso_cpu_step_t *step,
 void iso__chain_run_block(const iso__chain_t *chain,
                           const iso__chain_block_t *block, iso_space_t *space);
 
-/* A step whose links have no product; the contract of iso_cpu_run_step. */
-void iso__chain_run(const iso_cpu_t *cpu, const iso_cpu_step_t *step);
+/* After a product that could not be made block by block: what it has made is
+ * in the output. */
+void iso__chain_run_behind(const iso__chain_t *chain);
+
+/* One that has no product. */
+void iso__chain_run(const iso__chain_t *chain);
 
 #endif

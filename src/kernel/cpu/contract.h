@@ -50,6 +50,8 @@ typedef struct iso_contraction {
     int64_t out_column;
     int64_t out_image;
     iso_finish_t finish;
+    const iso__chain_t *chain; /* what follows, of matrices that are side by
+                                * side in out; NULL: nothing */
 } iso_contraction_t;
 
 /* Set what a finish does after the sum. */

@@ -119,7 +119,11 @@ iso_status_t iso_cpu_run(iso_cpu_t *cpu, const iso_node_t *node,
 
     switch (node->op) {
     case ISO_OP_MATMUL:
-        return is_f32 ? iso__cpu_matmul(cpu, node, inputs, NULL, output)
+        return is_f32 ? iso__cpu_matmul(cpu,
+                                        &(iso_cpu_step_t){.node = node,
+                                                          .inputs = inputs,
+                                                          .output = output},
+                                        NULL)
                       : iso_ref_run(node, inputs, output);
     case ISO_OP_GEMM:
         return is_f32 ? iso__cpu_gemm(cpu, node, inputs, output)
@@ -160,6 +164,19 @@ static bool is_blocked(const iso_cpu_step_t *step)
     return blocked;
 }
 
+/* Of two values: matrix by matrix of the product, when there is one. */
+static iso_status_t run_chain(const iso_cpu_t *cpu, const iso_cpu_step_t *step)
+{
+    iso__chain_t chain;
+
+    iso__chain_make(cpu, step, &chain);
+    if (chain.first == 1) {
+        return iso__cpu_matmul(cpu, step, &chain);
+    }
+    iso__chain_run(&chain);
+    return ISO_OK;
+}
+
 static bool has_views(const iso_cpu_step_t *step)
 {
     bool has = false;
@@ -176,12 +193,10 @@ iso_status_t iso_cpu_run_step(iso_cpu_t *cpu, const iso_cpu_step_t *step)
         return run_direct(cpu, step);
     }
     if (step->links != NULL) {
-        iso__chain_run(cpu, step);
-        return ISO_OK;
+        return run_chain(cpu, step);
     }
     if (has_views(step)) {
-        return iso__cpu_matmul(cpu, step->node, step->inputs, step->views,
-                               step->output);
+        return iso__cpu_matmul(cpu, step, NULL);
     }
     if (!is_blocked(step)) {
         return iso_cpu_run(cpu, step->node, step->inputs, step->output);

@@ -11,6 +11,8 @@
 #include "kernel/cpu/micro.h"
 #include "kernel/cpu/space.h"
 
+typedef struct iso__chain iso__chain_t;
+
 struct iso_cpu {
     iso_family_t family;
     int threads;
@@ -22,11 +24,14 @@ struct iso_cpu {
     iso_space_t *space; /* (threads) */
 };
 
-/* f32 contractions; the contract of iso_cpu_run. views may be NULL. */
-iso_status_t iso__cpu_matmul(const iso_cpu_t *cpu, const iso_node_t *node,
-                             const iso_tensor_t *const *inputs,
-                             const iso_view_t *const *views,
-                             const iso_tensor_t *output);
+/*
+ * A step that is an f32 matmul; the contract of iso_cpu_run_step.
+ * chain  [in]  follows it and writes the output; NULL: nothing does
+ */
+iso_status_t iso__cpu_matmul(const iso_cpu_t *cpu, const iso_cpu_step_t *step,
+                             const iso__chain_t *chain);
+
+/* f32 contractions; the contract of iso_cpu_run. */
 iso_status_t iso__cpu_gemm(const iso_cpu_t *cpu, const iso_node_t *node,
                            const iso_tensor_t *const *inputs,
                            const iso_tensor_t *output);

@@ -1,3 +1,4 @@
+#include "kernel/cpu/chain.h"
 #include "kernel/cpu/contract.h"
 #include "kernel/cpu/direct/product.h"
 #include "kernel/cpu/light_isa.h"
@@ -39,6 +40,9 @@ void iso__contract_plain(const iso_cpu_t *cpu, const iso_contraction_t *c)
     }
     choose_roles(cpu, &chosen);
     iso__contract(cpu, &chosen);
+    if (c->chain != NULL) {
+        iso__chain_run_behind(c->chain);
+    }
 }
 
 static iso_operand_t operand_of(const iso_tensor_t *tensor, int64_t lane_step,
@@ -147,37 +151,37 @@ static void set_operands(const matrices_t *a, const matrices_t *b,
     c->wide.channel_step = c->wide.k_step;
 }
 
-iso_status_t iso__cpu_matmul(const iso_cpu_t *cpu, const iso_node_t *node,
-                             const iso_tensor_t *const *inputs,
-                             const iso_view_t *const *views,
-                             const iso_tensor_t *output)
+iso_status_t iso__cpu_matmul(const iso_cpu_t *cpu, const iso_cpu_step_t *step,
+                             const iso__chain_t *chain)
 {
+    const iso_tensor_t *const *inputs = step->inputs;
+    const iso_view_t *const *views = step->views;
     const matrices_t a =
         matrices_of(inputs[0], views != NULL ? views[0] : NULL);
     const matrices_t b =
         matrices_of(inputs[1], views != NULL ? views[1] : NULL);
-    const int64_t inner = inputs[0]->dims[inputs[0]->rank - 1];
     const int64_t columns =
-        inputs[1]->rank > 1 ? inputs[1]->dims[inputs[1]->rank - 1] : 1;
+        b.tensor->rank > 1 ? b.tensor->dims[b.tensor->rank - 1] : 1;
     iso_contraction_t c = {
-        .blocks = iso_blocks_of_matmul(inner),
-        .rows = inputs[0]->rank > 1 ? inputs[0]->dims[inputs[0]->rank - 2] : 1,
+        .blocks = iso_blocks_of_matmul(a.tensor->dims[a.tensor->rank - 1]),
+        .rows = a.tensor->rank > 1 ? a.tensor->dims[a.tensor->rank - 2] : 1,
         .columns = columns,
         .image_columns = columns,
         .addend_column = 1,
-        .out = output->data,
+        .out = step->output->data,
         .out_row = columns,
         .out_column = 1,
+        .chain = chain,
     };
     iso_gemm_param_t param;
 
-    ISO_TRY(iso_gemm_param_of(node, &param));
+    ISO_TRY(iso_gemm_param_of(step->node, &param));
     iso__set_activation(cpu, &param.activation, &c.finish);
-    if (node->n_inputs > 2 && inputs[2] != NULL) {
+    if (step->node->n_inputs > 2 && inputs[2] != NULL) {
         c.addend = inputs[2]->data;
     }
     set_operands(&a, &b, &c);
-    set_batch(&a, &b, output, &c);
+    set_batch(&a, &b, step->output, &c);
     iso__contract_plain(cpu, &c);
     return ISO_OK;
 }

@@ -52,11 +52,11 @@ struct iso__light_isa {
     void (*binary)(iso_op_t op, const float *x, int64_t x_step, const float *y,
                    int64_t y_step, float *z, int64_t n);
 
-    /* As binary for rows of n: z is (rows, n), and may be an operand that
-     * lies just so. */
+    /* As binary for rows of n, those of z z_row elements apart; z may be an
+     * operand that lies just so. */
     void (*binary_rows)(iso_op_t op, const iso__plane_t *x,
-                        const iso__plane_t *y, float *z, int64_t rows,
-                        int64_t n);
+                        const iso__plane_t *y, float *z, int64_t z_row,
+                        int64_t rows, int64_t n);
 
     /* reduce_*, of a row and of columns; a mean is not yet divided. */
     float (*reduce_row)(iso_op_t op, const float *x, int64_t n);

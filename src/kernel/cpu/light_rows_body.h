@@ -198,53 +198,53 @@ ROW_INLINE void binary_row(vec_binary_fn *function, const float *x,
 }
 
 ROW_INLINE void binary_rows_of(vec_binary_fn *function, const iso__plane_t *x,
-                               const iso__plane_t *y, float *z, int64_t rows,
-                               int64_t n)
+                               const iso__plane_t *y, float *z, int64_t z_row,
+                               int64_t rows, int64_t n)
 {
     for (int64_t r = 0; r < rows; r++) {
         const float *v = x->data + r * x->row;
         const float *w = y->data + r * y->row;
 
         if (x->step != 0 && y->step != 0) {
-            binary_row(function, v, 1, w, 1, z + r * n, n);
+            binary_row(function, v, 1, w, 1, z + r * z_row, n);
         } else if (x->step != 0) {
-            binary_row(function, v, 1, w, 0, z + r * n, n);
+            binary_row(function, v, 1, w, 0, z + r * z_row, n);
         } else if (y->step != 0) {
-            binary_row(function, v, 0, w, 1, z + r * n, n);
+            binary_row(function, v, 0, w, 1, z + r * z_row, n);
         } else {
-            binary_row(function, v, 0, w, 0, z + r * n, n);
+            binary_row(function, v, 0, w, 0, z + r * z_row, n);
         }
     }
 }
 
 static void binary_rows(iso_op_t op, const iso__plane_t *x,
-                        const iso__plane_t *y, float *z, int64_t rows,
-                        int64_t n)
+                        const iso__plane_t *y, float *z, int64_t z_row,
+                        int64_t rows, int64_t n)
 {
     switch (op) {
     case ISO_OP_ADD:
-        binary_rows_of(vec_add, x, y, z, rows, n);
+        binary_rows_of(vec_add, x, y, z, z_row, rows, n);
         break;
     case ISO_OP_SUB:
-        binary_rows_of(vec_sub, x, y, z, rows, n);
+        binary_rows_of(vec_sub, x, y, z, z_row, rows, n);
         break;
     case ISO_OP_MUL:
-        binary_rows_of(vec_mul, x, y, z, rows, n);
+        binary_rows_of(vec_mul, x, y, z, z_row, rows, n);
         break;
     case ISO_OP_DIV:
-        binary_rows_of(vec_div, x, y, z, rows, n);
+        binary_rows_of(vec_div, x, y, z, z_row, rows, n);
         break;
     case ISO_OP_POW:
-        binary_rows_of(binary_pow, x, y, z, rows, n);
+        binary_rows_of(binary_pow, x, y, z, z_row, rows, n);
         break;
     case ISO_OP_MIN:
-        binary_rows_of(vec_min, x, y, z, rows, n);
+        binary_rows_of(vec_min, x, y, z, z_row, rows, n);
         break;
     case ISO_OP_MAX:
-        binary_rows_of(vec_max, x, y, z, rows, n);
+        binary_rows_of(vec_max, x, y, z, z_row, rows, n);
         break;
     default:
-        binary_rows_of(binary_prelu, x, y, z, rows, n);
+        binary_rows_of(binary_prelu, x, y, z, z_row, rows, n);
         break;
     }
 }
@@ -255,7 +255,7 @@ static void binary(iso_op_t op, const float *x, int64_t x_step, const float *y,
     const iso__plane_t v = {.data = x, .step = x_step};
     const iso__plane_t w = {.data = y, .step = y_step};
 
-    binary_rows(op, &v, &w, z, 1, n);
+    binary_rows(op, &v, &w, z, n, 1, n);
 }
 
 /* ---- Reductions ---- */
@@ -456,7 +456,7 @@ static void softmax_some_rows(const iso__plane_t *x, float *y, int64_t rows,
     for (int64_t r = 0; r < rows; r++) {
         sum[r] = exp_row(x->data + r * x->row, most[r], y + r * n, n);
     }
-    binary_rows(ISO_OP_DIV, &powers, &sums, y, rows, n);
+    binary_rows(ISO_OP_DIV, &powers, &sums, y, n, rows, n);
 }
 
 static void softmax_rows(bool is_log, const iso__plane_t *x, float *y,

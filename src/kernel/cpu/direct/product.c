@@ -1,5 +1,6 @@
 #include "kernel/cpu/direct/product.h"
 
+#include "kernel/cpu/chain.h"
 #include "kernel/cpu/direct/direct.h"
 
 #include <omp.h>
@@ -17,6 +18,12 @@ typedef struct product {
     iso_panels_spec_t spec;
 } product_t;
 
+/* Elements that the product of two matrices takes before a chain. */
+static int64_t matrix_room(const iso_contraction_t *c)
+{
+    return c->chain != NULL ? c->rows * c->columns : 0;
+}
+
 static bool is_suited(const product_t *product)
 {
     const iso_contraction_t *c = product->c;
@@ -29,7 +36,7 @@ static bool is_suited(const product_t *product)
            c->blocks.length >= 1 && c->narrow.k_step == 1 &&
            c->narrow.lane_step >= c->blocks.length && c->out_column == 1 &&
            c->image_columns == c->columns &&
-           iso_panels_count(&product->spec) <= PANELS;
+           iso_panels_count(&product->spec) + matrix_room(c) <= PANELS;
 }
 
 static void pack(const product_t *product, const float *wide, float *panels)
@@ -59,10 +66,11 @@ static iso_geometry_t rows_geometry(int64_t rows)
                             .plane = rows};
 }
 
-/* Matrix number index of the batch. */
-static void run_matrix(const product_t *product, int64_t index,
+/* One matrix of the batch. */
+static void run_matrix(const product_t *product, int64_t number,
                        const iso_cpu_t *threads, iso_space_t *space)
 {
+    int64_t index = number;
     const iso_contraction_t *c = product->c;
     const float *wide = c->wide.data;
     iso_panels_t panels = {.spec = product->spec,
@@ -98,7 +106,21 @@ static void run_matrix(const product_t *product, int64_t index,
         }
     }
     pack(product, wide, panels.data);
+    if (c->chain == NULL) {
+        iso__direct_run_in(threads, &direct, space);
+        return;
+    }
+
+    const iso__chain_block_t block = {
+        .values = panels.data + iso_panels_count(&product->spec),
+        .row = number * c->rows,
+        .rows = c->rows,
+        .columns = c->columns,
+    };
+
+    direct.out = panels.data + iso_panels_count(&product->spec);
     iso__direct_run_in(threads, &direct, space);
+    iso__chain_run_block(c->chain, &block, space);
 }
 
 bool iso__direct_product(const iso_cpu_t *cpu, const iso_contraction_t *c)
