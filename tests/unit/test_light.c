@@ -31,6 +31,29 @@ static void test_unary(void)
     }
 }
 
+/* Functions that are written out: numbers from all over f32. */
+static void test_all_over(void)
+{
+    static const iso_op_t ops[] = {ISO_OP_ERF, ISO_OP_EXP, ISO_OP_SIGMOID};
+    enum { STEP = 1999 };
+    uint64_t next = 0;
+
+    while (next <= UINT32_MAX) {
+        for (int i = 0; i < TEST_ELEMENTS; i++, next += STEP) {
+            const uint32_t bits = (uint32_t)next;
+
+            memcpy(&test_values[0][i], &bits, sizeof bits);
+        }
+        for (int k = 0; k < 3; k++) {
+            test_call_t call;
+
+            test_call_begin(&call, ops[k]);
+            TEST_F32(&call, test_values[0], TEST_ELEMENTS);
+            test_light_check(&call);
+        }
+    }
+}
+
 /* An operand that broadcasts to dims: some leading dims left out, some 1. */
 static void broadcast_input(uint64_t *state, test_call_t *call, int k, int rank,
                             const int64_t *dims)
@@ -397,6 +420,7 @@ static void test_nothing_is_left(void)
 int main(void)
 {
     CU_TestInfo tests[] = {
+        {"all over f32", test_all_over},
         {"unary", test_unary},
         {"binary and comparisons", test_binary},
         {"pow of constants", test_pow_of_constants},

@@ -3,10 +3,11 @@
  * which each operation waits for the one before it, so that a call at a time
  * leaves most of a core idle. These are the same operations on the same
  * numbers in the same order as Sleef_finz_expf and Sleef_finz_erff of 1.0 ulp
- * (the polynomials are SLEEF's, see sleef.org), and so give the same bits;
- * the tests compare them with the library, which stays the definition. Where
- * the parts of a sum lie in a known order, or nothing can be lost, shorter ways
- * give the same numbers; results that are not taken are not computed.
+ * (the polynomials are those of SLEEF, which is under the Boost Software
+ * License 1.0: https://sleef.org), and so give the same bits; the tests compare
+ * them with the library, which stays the definition. Where the parts of a sum
+ * lie in a known order, or nothing can be lost, shorter ways give the same
+ * numbers; results that are not taken are not computed.
  *
  * The including file has included its light_vec_*.h, which defines
  * VEC_LOT, the number of vectors: what the registers hold.
