@@ -1,5 +1,6 @@
 /*
- * Chains of nodes (kernel/chain.h) on the fast kernels.
+ * Chains of nodes (kernel/chain.h) on the fast kernels: chain_make.c says where
+ * everything is, chain.c runs.
  *
  * A chain that begins with a product is run by the driver of direct
  * contractions, block by block of what that makes:
@@ -13,6 +14,13 @@
 #include "kernel/chain.h"
 #include "kernel/coeff.h"
 #include "kernel/cpu/cpu_impl.h"
+
+enum {
+    ISO__CHAIN_PIECE = 1024, /* elements of a row, or of some, that are done
+                              * at once */
+    ISO__CHAIN_NO_SLOT = -1, /* a value */
+    ISO__CHAIN_BLOCK = -2,   /* what the product has made */
+};
 
 /* Where an operand of a link is. */
 typedef struct iso__chain_operand {
