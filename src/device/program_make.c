@@ -273,14 +273,15 @@ static iso_status_t add_links(maker_t *maker, iso_node_id_t last,
                               bool is_direct, iso_cpu_step_t *what)
 {
     const iso_node_id_t first = maker->first[last];
+    iso_status_t status = ISO_OK;
 
     what->links = maker->links;
-    for (iso_node_id_t id = first; id <= last; id++) {
+    for (iso_node_id_t id = first; id <= last && status == ISO_OK; id++) {
         if (maker->last[id] == last) {
-            ISO_TRY(add_link(maker, id, is_direct && id == first, what));
+            status = add_link(maker, id, is_direct && id == first, what);
         }
     }
-    return ISO_OK;
+    return status;
 }
 
 /* ---- All steps ---- */

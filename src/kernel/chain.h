@@ -34,7 +34,7 @@ typedef enum iso_chain_kind {
 } iso_chain_kind_t;
 
 /* What a node may be in a chain, by its op, types and shapes. */
-iso_chain_kind_t iso_chain_kind(const iso_graph_t *graph, iso_node_id_t node);
+iso_chain_kind_t iso_chain_kind(const iso_graph_t *graph, iso_node_id_t id);
 
 /*
  * How the rows of a link's index space find theirs in an operand that is

@@ -381,17 +381,24 @@ static iso_status_t allocate(work_t *work, bool **flags_out)
     return ISO_OK;
 }
 
+static iso_status_t join_all(work_t *work)
+{
+    join(work);
+    ISO_TRY(iso_chains_join(work->graph, work->formats));
+    iso_views_find(work->graph, work->formats);
+    return ISO_OK;
+}
+
 static iso_status_t decide(work_t *work, bool joins)
 {
     const iso_graph_t *graph = work->graph;
     iso_formats_t *formats = work->formats;
     const int32_t n = formats->n_nodes;
-    const int n_outputs = iso_graph_output_count(graph);
 
     for (iso_node_id_t id = 0; id < n; id++) {
         ISO_TRY(look_at(work, id));
     }
-    for (int i = 0; i < n_outputs; i++) {
+    for (int i = 0; i < iso_graph_output_count(graph); i++) {
         work->reader[iso_graph_output(graph, i)->node] = ISO_NO_NODE;
     }
     for (iso_node_id_t id = n - 1; id >= 0; id--) {
@@ -401,12 +408,17 @@ static iso_status_t decide(work_t *work, bool joins)
         formats->made[id] =
             makes_blocks(work, id) ? ISO_FORMAT_BLOCKED : ISO_FORMAT_PLAIN;
     }
-    if (joins) {
-        join(work);
-        ISO_TRY(iso_chains_join(graph, formats));
-        iso_views_find(graph, formats);
-    }
-    for (iso_node_id_t id = 0; id < n; id++) {
+    return joins ? join_all(work) : ISO_OK;
+}
+
+/* Which values lie in both formats. */
+static void note_all_copies(work_t *work)
+{
+    const iso_graph_t *graph = work->graph;
+    iso_formats_t *formats = work->formats;
+    const int n_outputs = iso_graph_output_count(graph);
+
+    for (iso_node_id_t id = 0; id < formats->n_nodes; id++) {
         note_copies(work, id);
     }
     for (int i = 0; i < n_outputs; i++) {
@@ -415,7 +427,6 @@ static iso_status_t decide(work_t *work, bool joins)
         formats->has_copy[id] =
             formats->has_copy[id] || formats->made[id] == ISO_FORMAT_BLOCKED;
     }
-    return ISO_OK;
 }
 
 iso_status_t iso_formats_create(const iso_graph_t *graph, bool joins,
@@ -429,6 +440,9 @@ iso_status_t iso_formats_create(const iso_graph_t *graph, bool joins,
     status = allocate(&work, &flags);
     if (status == ISO_OK) {
         status = decide(&work, joins);
+    }
+    if (status == ISO_OK) {
+        note_all_copies(&work);
     }
     if (status != ISO_OK) {
         iso_formats_free(formats_out);

@@ -19,7 +19,7 @@ typedef struct iso_view {
 } iso_view_t;
 
 /* Can this operand of a node be a view? Another view is not asked. */
-bool iso_view_is_read(const iso_graph_t *graph, iso_node_id_t node, int input);
+bool iso_view_is_read(const iso_graph_t *graph, iso_node_id_t id, int input);
 
 /*
  * Find them: is_view and views of formats, where what nodes make is known.

@@ -8,6 +8,7 @@
 #include "iso_test_graph.h"
 #include "plan/memory_plan.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { SEED = 662607, ELEMENTS = 1 << 21, LEAVES = 64 };
@@ -44,7 +45,8 @@ static iso_program_t *program_of(iso_device_t *device, const iso_graph_t *graph,
         const iso_op_t op = iso_graph_node(graph, id)->op;
 
         if (op == ISO_OP_INPUT || op == ISO_OP_PARAM) {
-            iso_program_bind_node(program, id, values + 61 * (id % LEAVES));
+            iso_program_bind_node(program, id,
+                                  values + (ptrdiff_t)61 * (id % LEAVES));
         }
     }
     CU_ASSERT_EQUAL_FATAL(iso_program_run(program), ISO_OK);

@@ -81,13 +81,41 @@ static iso_node_id_t step_of(const iso_formats_t *formats, iso_node_id_t id)
     return id;
 }
 
+static bool reads(const iso_node_t *node, iso_node_id_t id)
+{
+    bool does = false;
+
+    for (int i = 0; i < node->n_inputs; i++) {
+        does = does || node->inputs[i] == id;
+    }
+    return does;
+}
+
 /* A link is read by its chain alone, the last of its readers says so, and
  * between it and that one are leaves and links of the chain. */
+static void check_readers(const iso_graph_t *graph,
+                          const iso_formats_t *formats, iso_node_id_t id)
+{
+    const iso_node_id_t last = step_of(formats, id);
+    iso_node_id_t last_reader = ISO_NO_NODE;
+
+    for (iso_node_id_t reader = id + 1; reader < formats->n_nodes; reader++) {
+        const iso_node_t *node = iso_graph_node(graph, reader);
+
+        if (reads(node, id)) {
+            last_reader = reader;
+        }
+        if (reads(node, id) || (reader <= last && !iso_node_is_leaf(node))) {
+            CU_ASSERT_EQUAL(step_of(formats, reader), last);
+        }
+    }
+    CU_ASSERT_EQUAL(last_reader, formats->joined[id]);
+}
+
 static void check_link(const iso_graph_t *graph, const iso_formats_t *formats,
                        iso_node_id_t id)
 {
     const iso_node_id_t last = step_of(formats, id);
-    iso_node_id_t last_reader = ISO_NO_NODE;
 
     CU_ASSERT(!is_output(graph, id));
     CU_ASSERT(!formats->has_copy[id]);
@@ -95,20 +123,7 @@ static void check_link(const iso_graph_t *graph, const iso_formats_t *formats,
     CU_ASSERT(iso_chain_kind(graph, id) != ISO_CHAIN_NONE ||
               iso_panels_of(graph, id, NULL) || iso_view_is_read(graph, id, 0));
     CU_ASSERT_NOT_EQUAL(iso_chain_kind(graph, last), ISO_CHAIN_NONE);
-    for (iso_node_id_t reader = id + 1; reader < formats->n_nodes; reader++) {
-        const iso_node_t *node = iso_graph_node(graph, reader);
-
-        if (reader <= last && !iso_node_is_leaf(node)) {
-            CU_ASSERT_EQUAL(step_of(formats, reader), last);
-        }
-        for (int i = 0; i < node->n_inputs; i++) {
-            if (node->inputs[i] == id) {
-                CU_ASSERT_EQUAL(step_of(formats, reader), last);
-                last_reader = reader;
-            }
-        }
-    }
-    CU_ASSERT_EQUAL(last_reader, formats->joined[id]);
+    check_readers(graph, formats, id);
 }
 
 static void check_joined(const iso_graph_t *graph, const iso_formats_t *formats,

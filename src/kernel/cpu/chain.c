@@ -198,8 +198,9 @@ static void run_item(const chain_t *chain, const piece_t *piece,
 {
     iso__plane_t planes[ISO_CHAIN_OPERANDS];
 
-    for (int k = 0; k < item->n_operands; k++) {
-        planes[k] = plane_of(chain, piece, &item->operands[k]);
+    for (int k = 0; k < ISO_CHAIN_OPERANDS; k++) {
+        planes[k] = plane_of(chain, piece,
+                             &item->operands[k < item->n_operands ? k : 0]);
     }
     if (item->kind == ISO_CHAIN_BINARY) {
         run_binary(chain, piece, item, planes, z);
