@@ -229,6 +229,7 @@ static void test_followers(void)
         "max_pool(c) kernel=i:3,3 pads=i:1,1,1,1",
         "avg_pool(c) kernel=i:2,2",
         "elu(c)",
+        "conv_transpose(c, v)",
     };
     static const char *const others[] = {
         "mod(c, c) fmod=i:1",
@@ -240,7 +241,6 @@ static void test_followers(void)
         "reduce_mean(c) axes=i:1,2,3",
         "reduce_mean(c) axes=i:2",
         "slice(c) starts=i:0 ends=i:2 axes=i:2",
-        "conv_transpose(c, v)",
         "concat(c, c) axis=i:2",
         "reshape(c) shape=i:2,16,16,1",
         "layer_norm(c, f) axis=i:3",
