@@ -116,8 +116,9 @@ iso_status_t iso__load_find(iso_load_t *load, const iso_tensor_t *view,
     if (!is_kept(load, part)) {
         return ISO_OK;
     }
-    take_pieces(pieces, iso_weight_layout(view, &part->uses, pieces),
-                &part->entry);
+    const int n = iso_weight_layout(view, &part->uses, pieces);
+
+    take_pieces(pieces, n, &part->entry);
     add_key(load, part, &key);
     part->entry.key = key.data;
     iso_status_t status =
@@ -143,7 +144,9 @@ static iso_status_t keep(const iso_load_t *load, const iso__load_part_t *part)
     iso_packed_entry_t entry = {.note = part->slab.sum};
     iso_text_t key = {0};
 
-    take_pieces(pieces, iso_weight_pieces(part->weight, pieces), &entry);
+    const int n = iso_weight_pieces(part->weight, pieces);
+
+    take_pieces(pieces, n, &entry);
     add_key(load, part, &key);
     entry.key = key.data;
     iso_status_t status = key.status == ISO_OK
