@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_SAMPLES = 160, MAX_NODES = 8, N_THREADS = 2 };
+enum { N_SAMPLES = 100, MAX_NODES = 8, N_THREADS = 2 };
 
 static iso_random_t randomness;
 
@@ -504,7 +504,7 @@ static sample_t random_grouped(void)
 static sample_t random_transposed(void)
 {
     sample_t sample = random_in(0, 2) == 0 ? random_grouped() : random_conv();
-    int64_t w[5];
+    int64_t w[5] = {0};
 
     sample.op = ISO_OP_CONV_TRANSPOSE;
     for (int i = 0; i < sample.w.rank; i++) {

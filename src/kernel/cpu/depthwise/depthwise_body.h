@@ -41,10 +41,18 @@ typedef struct row {
     vec_t bias;
 } row_t;
 
+/* How a row is gone through: constants of the callers. */
+typedef struct way {
+    bool is_grouped;
+    int taps; /* those of columns; 0: tap by tap */
+    int stride;
+} way_t;
+
 /* Which channel of its group every lane reads. */
 typedef struct channel {
-    bool is_chosen; /* a constant of the callers; else its own */
     vec_choice_t choice;
+    const float *weights; /* of the first row of taps */
+    bool is_chosen;       /* a constant of the callers; else its own */
 } channel_t;
 
 INLINE vec_t load_channel(const channel_t *channel, const float *x)
@@ -80,10 +88,11 @@ typedef struct columns {
  * and count are constants of the callers. No position may lack all of its
  * taps. */
 INLINE void add_columns(const channel_t *channel, const float *x,
-                        const float *w, const columns_t *columns, int taps,
-                        int stride, int count, sums_t sums)
+                        const float *w, const columns_t *columns, way_t way,
+                        int count, sums_t sums)
 {
-    const int all = (count - 1) * stride + taps;
+    const int taps = way.taps;
+    const int all = (count - 1) * way.stride + taps;
     vec_t weights[TAPS_MOST];
 
     /* Else it keeps the address of every column, which are too many. */
@@ -100,7 +109,7 @@ INLINE void add_columns(const channel_t *channel, const float *x,
         if (!is_outside) {
             add_column(
                 vec_hold(load_channel(channel, x + (ptrdiff_t)c * BLOCK)),
-                weights, c, taps, stride, count, sums);
+                weights, c, taps, way.stride, count, sums);
         }
     }
 }
@@ -188,23 +197,23 @@ INLINE void store_sums(float *out, int count, sums_t sums)
 
 /* The products of one channel of each group. */
 INLINE void add_planes(const iso_depthwise_run_t *run, const row_t *row,
-                       const channel_t *channel, const float *weights,
-                       int64_t column, int taps, int stride, int count,
-                       sums_t sums)
+                       const channel_t *channel, way_t way, int64_t column,
+                       int count, sums_t sums)
 {
     const int64_t next = run->columns.taps * BLOCK;
     const int64_t step = run->rows.dilation * run->in_row;
     const columns_t columns = {-column, run->columns.in - column};
     const float *plane = row->in;
+    const float *weights = channel->weights;
 
     for (int64_t i = 0; i < run->n_planes; i++) {
         const float *x = plane;
         const float *w = weights;
 
         for (int64_t j = 0; j < row->n; j++) {
-            if (taps > 0) {
-                add_columns(channel, x + column * BLOCK, w, &columns, taps,
-                            stride, count, sums);
+            if (way.taps > 0) {
+                add_columns(channel, x + column * BLOCK, w, &columns, way,
+                            count, sums);
             } else {
                 add_taps(channel, &run->columns, x, w, column, count, sums);
             }
@@ -217,12 +226,11 @@ INLINE void add_planes(const iso_depthwise_run_t *run, const row_t *row,
 }
 
 /* Some positions of a row, of which the first one reads column at tap 0.
- * taps, stride: those of columns; taps = 0: tap by tap. */
-INLINE void tile(const iso_depthwise_run_t *run, const row_t *row,
-                 bool is_grouped, int64_t column, float *out, int taps,
-                 int stride, int count)
+ */
+INLINE void tile(const iso_depthwise_run_t *run, const row_t *row, way_t way,
+                 int64_t column, float *out, int count)
 {
-    const int64_t depth = is_grouped ? run->depth : 1;
+    const int64_t depth = way.is_grouped ? run->depth : 1;
     sums_t sums;
 
 #pragma GCC unroll 14
@@ -231,35 +239,37 @@ INLINE void tile(const iso_depthwise_run_t *run, const row_t *row,
     }
     for (int64_t c = 0; c < depth; c++) {
         const channel_t channel = {
-            .is_chosen = is_grouped,
+            .is_chosen = way.is_grouped,
             .choice = vec_choice((int)depth, (int)c),
+            .weights = row->weights + c * run->weights_channel,
         };
 
-        add_planes(run, row, &channel, row->weights + c * run->weights_channel,
-                   column, taps, stride, count, sums);
+        add_planes(run, row, &channel, way, column, count, sums);
     }
     finish_sums(&run->finish, row->bias, count, sums);
     store_sums(out, count, sums);
 }
 
+/* Groups or not. */
+#define TAP_BY_TAP ((way_t){true, 0, 1})
+
 static void one_by_one(const iso_depthwise_run_t *run, const row_t *row,
                        int64_t column, float *out, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        tile(run, row, true, column + i * run->columns.stride, out + i * BLOCK,
-             0, 1, 1);
+        tile(run, row, TAP_BY_TAP, column + i * run->columns.stride,
+             out + i * BLOCK, 1);
     }
 }
 
 /* A tile of 1 to DEPTHWISE_TILE positions. */
-INLINE void tile_of(const iso_depthwise_run_t *run, const row_t *row,
-                    bool is_grouped, int64_t column, float *out, int taps,
-                    int stride, int64_t count)
+INLINE void tile_of(const iso_depthwise_run_t *run, const row_t *row, way_t way,
+                    int64_t column, float *out, int64_t count)
 {
     switch (count) {
-#define CASE(n)                                                   \
-    case n:                                                       \
-        tile(run, row, is_grouped, column, out, taps, stride, n); \
+#define CASE(n)                              \
+    case n:                                  \
+        tile(run, row, way, column, out, n); \
         break;
         CASE(1)
 #if DEPTHWISE_TILE > 2
@@ -280,13 +290,13 @@ INLINE void tile_of(const iso_depthwise_run_t *run, const row_t *row,
 #endif
 #undef CASE
     default:
-        tile(run, row, is_grouped, column, out, taps, stride, DEPTHWISE_TILE);
+        tile(run, row, way, column, out, DEPTHWISE_TILE);
     }
 }
 
 /* A row in tiles of nearly equal size. */
 INLINE void run_columns(const iso_depthwise_run_t *run, const row_t *row,
-                        bool is_grouped, int taps, int stride)
+                        way_t way)
 {
     const iso_depthwise_axis_t *axis = &run->columns;
     int64_t tiles = (axis->out + DEPTHWISE_TILE - 1) / DEPTHWISE_TILE;
@@ -297,12 +307,13 @@ INLINE void run_columns(const iso_depthwise_run_t *run, const row_t *row,
     for (; tiles > 0; tiles--) {
         const int64_t count = tiles == 1 ? left : (left + tiles - 1) / tiles;
 
-        if (column > -taps && column + (count - 1) * stride < axis->in) {
-            tile_of(run, row, is_grouped, column, out, taps, stride, count);
+        if (column > -way.taps &&
+            column + (count - 1) * way.stride < axis->in) {
+            tile_of(run, row, way, column, out, count);
         } else {
             one_by_one(run, row, column, out, count);
         }
-        column += count * stride;
+        column += count * way.stride;
         out += count * BLOCK;
         left -= count;
     }
@@ -314,13 +325,13 @@ typedef void row_fn(const iso_depthwise_run_t *run, const row_t *row);
     static void run_##taps##_##stride(const iso_depthwise_run_t *run, \
                                       const row_t *row)               \
     {                                                                 \
-        run_columns(run, row, false, taps, stride);                   \
+        run_columns(run, row, (way_t){false, taps, stride});          \
     }
 #define GROUP_ROW(taps, stride)                                         \
     static void group_##taps##_##stride(const iso_depthwise_run_t *run, \
                                         const row_t *row)               \
     {                                                                   \
-        run_columns(run, row, true, taps, stride);                      \
+        run_columns(run, row, (way_t){true, taps, stride});             \
     }
 ROW(3, 1)
 ROW(3, 2)
@@ -345,7 +356,7 @@ static void run_taps(const iso_depthwise_run_t *run, const row_t *row)
         float *out = row->out + first * BLOCK;
 
         if (left >= TILE_FEW && column >= 0 && column + reach < axis->in) {
-            tile(run, row, true, column, out, 0, 1, TILE_FEW);
+            tile(run, row, TAP_BY_TAP, column, out, TILE_FEW);
         } else {
             one_by_one(run, row, column, out,
                        left < TILE_FEW ? left : TILE_FEW);

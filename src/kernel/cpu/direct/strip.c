@@ -72,22 +72,23 @@ static void copy_blocked(const float *image, int64_t plane, int64_t channel,
     }
 }
 
-/* Columns of a row of a block of channels; at: of the first one in a plane. */
+/* Columns of a row of a block of channels; from: the first one, of the image's
+ * first channel. */
 static void copy_columns(const iso_cpu_t *cpu, const iso_direct_t *direct,
                          const iso_strip_t *strip, int64_t block,
-                         const float *image, int64_t at, int64_t n, float *to)
+                         const float *from, int64_t n, float *to)
 {
     const int64_t plane = direct->geometry.plane;
     const int64_t first = block * ISO_BLOCK_CHANNELS;
     const int64_t channels = min64(direct->channels - first, strip->width);
 
     if (direct->source == ISO_SOURCE_BLOCKED) {
-        copy_blocked(image + at * ISO_BLOCK_CHANNELS, plane,
-                     strip->channel + first, channels, n, strip->width, to);
+        copy_blocked(from, plane, strip->channel + first, channels, n,
+                     strip->width, to);
         return;
     }
-    cpu->isa->pack(image + (strip->channel + first) * plane + at, plane, 1,
-                   channels, n, strip->width, to);
+    cpu->isa->pack(from + (strip->channel + first) * plane, plane, 1, channels,
+                   n, strip->width, to);
 }
 
 /* at: of the row in a plane. */
@@ -97,6 +98,8 @@ static void fill_row(const iso_cpu_t *cpu, const iso_direct_t *direct,
 {
     const int64_t in = direct->geometry.in[2];
     const int64_t width = strip->width;
+    const int64_t column_step =
+        direct->source == ISO_SOURCE_BLOCKED ? ISO_BLOCK_CHANNELS : 1;
     const int64_t left =
         strip->column < 0 ? min64(-strip->column, strip->columns) : 0;
     int64_t n = min64(in - strip->column, strip->columns) - left;
@@ -104,8 +107,9 @@ static void fill_row(const iso_cpu_t *cpu, const iso_direct_t *direct,
     n = n < 0 ? 0 : n;
     memset(to, 0, (size_t)(left * width) * sizeof *to);
     if (n > 0) {
-        copy_columns(cpu, direct, strip, block, image,
-                     at + strip->column + left, n, to + left * width);
+        copy_columns(cpu, direct, strip, block,
+                     image + (at + strip->column + left) * column_step, n,
+                     to + left * width);
     }
     memset(to + (left + n) * width, 0,
            (size_t)((strip->columns - left - n) * width) * sizeof *to);
