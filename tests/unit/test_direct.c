@@ -5,66 +5,19 @@
 #include "isotome/graph.h"
 
 #include "base/mem.h"
-#include "base/random.h"
+#include "direct_sample.h"
 #include "iso_test.h"
 #include "kernel/cpu.h"
 #include "kernel/cpu/direct/pack.h"
 #include "kernel/ref.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { N_SAMPLES = 100, MAX_NODES = 8, N_THREADS = 2 };
 
-static iso_random_t randomness;
-
-static int64_t random_in(int64_t least, int64_t most)
-{
-    return least +
-           (int64_t)iso_random_below(&randomness, (uint64_t)(most - least + 1));
-}
-
-static int64_t random_of(const int64_t *list, int count)
-{
-    return list[random_in(0, count - 1)];
-}
-
-/* kind 0: numbers; 1: zeros, tiny and huge ones too; 2: infinities too. */
-static float random_value(int kind)
-{
-    static const float odd[] = {-0.0F, 0x1p-149F, -0x1.8p-130F, 0x1p-100F,
-                                1e30F, -1e30F,    -1e-30F,      0.0F};
-    static const float none[] = {INFINITY, -INFINITY, NAN};
-
-    if (kind >= 1 && random_in(0, 3) == 0) {
-        return odd[random_in(0, 7)];
-    }
-    if (kind == 2 && random_in(0, 299) == 0) {
-        return none[random_in(0, 2)];
-    }
-    return iso_random_float(&randomness);
-}
-
 /* ---- A graph: x, w, bias, r -> contraction, + r, activation ---- */
-
-typedef struct sample {
-    iso_op_t op;
-    iso_shape_t x;
-    iso_shape_t w;
-    bool has_bias;
-    bool has_addend;
-    int kind;
-    const char *activation; /* of the contraction */
-    iso_op_t then;          /* joined; ISO_OP_COUNT: none */
-    int64_t strides[3];
-    int64_t dilations[3];
-    int64_t pads[6];
-    int64_t output_pads[3]; /* of a transposed one */
-    int64_t groups;
-    int64_t trans_b;
-} sample_t;
 
 typedef struct run {
     iso_graph_t *graph;
@@ -84,7 +37,7 @@ static void make_value(run_t *run, int which, int kind)
     value->data = iso_alloc(iso_tensor_bytes(value));
     CU_ASSERT_PTR_NOT_NULL_FATAL(value->data);
     for (int64_t i = 0; i < iso_tensor_count(value); i++) {
-        ((float *)value->data)[i] = random_value(kind);
+        ((float *)value->data)[i] = direct_value(kind);
     }
 }
 
@@ -431,113 +384,7 @@ static bool check(const sample_t *sample)
     return status == ISO_OK;
 }
 
-/* ---- Samples ---- */
-
-static void set_follow(sample_t *sample)
-{
-    static const char *const kinds[] = {"none", "none", "relu", "tanh",
-                                        "hard_swish"};
-    static const iso_op_t then[] = {ISO_OP_COUNT, ISO_OP_COUNT, ISO_OP_RELU,
-                                    ISO_OP_SIGMOID};
-
-    sample->has_bias = random_in(0, 3) > 0;
-    sample->has_addend = random_in(0, 1) == 1;
-    sample->kind = (int)random_in(0, 2);
-    sample->activation = kinds[random_in(0, 4)];
-    sample->then = then[random_in(0, 3)];
-}
-
-static sample_t random_conv(void)
-{
-    static const int64_t channels[] = {1, 2, 3, 8, 15, 16, 17, 32, 33, 48, 80};
-    static const int64_t lanes[] = {5, 9, 16, 17, 24, 32, 33, 64, 70, 96};
-    static const int64_t taps[] = {1, 1, 2, 3, 3, 5, 7};
-    const int n_spatial = (int)random_of((int64_t[]){1, 2, 2, 2, 2, 3}, 6);
-    int64_t x[5] = {random_in(1, 3)};
-    int64_t w[5];
-    sample_t sample = {.op = ISO_OP_CONV, .groups = 1};
-
-    set_follow(&sample);
-    x[1] = random_of(channels, 11);
-    w[0] = random_of(lanes, 10);
-    if (random_in(0, 5) == 0) {
-        sample.groups = random_in(2, 3);
-        x[1] = 16 * sample.groups * random_in(1, 2);
-        w[0] = 16 * sample.groups * random_in(1, 3);
-    }
-    w[1] = x[1] / sample.groups;
-    for (int i = 0; i < n_spatial; i++) {
-        w[2 + i] = n_spatial == 3 ? random_in(1, 3) : random_of(taps, 7);
-        sample.strides[i] = random_in(1, 2);
-        sample.dilations[i] = random_in(0, 3) == 0 ? 2 : 1;
-        sample.pads[i] = random_in(0, w[2 + i] / 2);
-        sample.pads[n_spatial + i] = random_in(0, w[2 + i] / 2);
-        x[2 + i] = random_in(1, n_spatial == 3 ? 8 : 19);
-    }
-    sample.x = iso_shape_of(2 + n_spatial, x);
-    sample.w = iso_shape_of(2 + n_spatial, w);
-    return sample;
-}
-
-/* Of groups whose channels fill no blocks. */
-static sample_t random_grouped(void)
-{
-    static const int64_t in[] = {1, 2, 3, 4, 5, 8, 12, 16, 17, 24};
-    static const int64_t out[] = {1, 3, 4, 5, 8, 10, 12, 16, 20, 24, 40};
-    sample_t sample = random_conv();
-    int64_t x[5];
-    int64_t w[5];
-
-    sample.groups = random_in(2, 9);
-    for (int i = 0; i < sample.x.rank; i++) {
-        x[i] = sample.x.dim[i].size;
-        w[i] = sample.w.dim[i].size;
-    }
-    w[1] = random_of(in, 10);
-    x[1] = sample.groups * w[1];
-    w[0] = sample.groups * (random_in(0, 2) == 0 ? w[1] : random_of(out, 11));
-    sample.x = iso_shape_of(sample.x.rank, x);
-    sample.w = iso_shape_of(sample.w.rank, w);
-    return sample;
-}
-
-static sample_t random_transposed(void)
-{
-    sample_t sample = random_in(0, 2) == 0 ? random_grouped() : random_conv();
-    int64_t w[5] = {0};
-
-    sample.op = ISO_OP_CONV_TRANSPOSE;
-    for (int i = 0; i < sample.w.rank; i++) {
-        w[i] = sample.w.dim[i].size;
-    }
-    w[1] = w[0] / sample.groups;
-    w[0] = sample.x.dim[1].size;
-    for (int i = 0; i < sample.w.rank - 2; i++) {
-        sample.strides[i] = random_in(1, 4);
-        sample.dilations[i] = random_in(0, 2) == 0 ? random_in(2, 4) : 1;
-        sample.output_pads[i] = random_in(0, sample.strides[i] - 1);
-    }
-    sample.w = iso_shape_of(sample.w.rank, w);
-    return sample;
-}
-
-static sample_t random_product(void)
-{
-    static const int64_t inner[] = {1, 2, 31, 255, 256, 257, 512, 600, 1280};
-    const int64_t k = random_of(inner, 9);
-    const int64_t n = random_in(8, 100);
-    const int64_t x[] = {random_in(1, 3), random_in(1, 40), k};
-    sample_t sample = {.op =
-                           random_in(0, 1) == 1 ? ISO_OP_GEMM : ISO_OP_MATMUL};
-
-    set_follow(&sample);
-    sample.trans_b = sample.op == ISO_OP_GEMM ? random_in(0, 1) : 0;
-    sample.x =
-        sample.op == ISO_OP_GEMM ? iso_shape_of(2, x + 1) : iso_shape_of(3, x);
-    sample.w = sample.trans_b != 0 ? iso_shape_of(2, (int64_t[]){n, k})
-                                   : iso_shape_of(2, (int64_t[]){k, n});
-    return sample;
-}
+/* ---- Tests ---- */
 
 static void test_random(void)
 {
@@ -547,11 +394,11 @@ static void test_random(void)
     int valid = 0;
 
     (void)printf(" seed %llu ", (unsigned long long)seed);
-    randomness.state = seed;
+    direct_seed(seed);
     for (int i = 0; i < N_SAMPLES; i++) {
-        const sample_t sample = i % 4 == 0 ? random_product() : random_conv();
-        const sample_t grouped = random_grouped();
-        const sample_t transposed = random_transposed();
+        const sample_t sample = i % 4 == 0 ? direct_product() : direct_conv();
+        const sample_t grouped = direct_grouped();
+        const sample_t transposed = direct_transposed();
 
         valid += check(&sample) ? 1 : 0;
         valid += check(&grouped) ? 1 : 0;
