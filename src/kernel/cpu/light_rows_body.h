@@ -165,10 +165,11 @@ ROW_INLINE void exp_lot(const float *x, vec_t most, float *y, int64_t n,
 
         if (at < n) {
             store_some(y + at, lot.v[i], n - at);
-            acc[i % LANE_VECTORS] = vec_add(
-                acc[i % LANE_VECTORS],
-                n - at < VEC_LANES ? load_some(vec_zero(), y + at, n - at)
-                                   : lot.v[i]);
+            vec_t *sum = &acc[i & (LANE_VECTORS - 1)];
+
+            *sum = vec_add(*sum, n - at < VEC_LANES
+                                     ? load_some(vec_zero(), y + at, n - at)
+                                     : lot.v[i]);
         }
     }
 }
@@ -206,8 +207,6 @@ static void softmax_some_rows(const iso__plane_t *x, float *y, int64_t rows,
 {
     float most[ROWS_AT_ONCE];
     float sum[ROWS_AT_ONCE];
-    const iso__plane_t powers = {.data = y, .row = n, .step = 1};
-    const iso__plane_t sums = {.data = sum, .row = 1};
 
     for (int64_t r = 0; r < rows; r++) {
         most[r] =
@@ -216,6 +215,9 @@ static void softmax_some_rows(const iso__plane_t *x, float *y, int64_t rows,
     for (int64_t r = 0; r < rows; r++) {
         sum[r] = exp_row(x->data + r * x->row, most[r], y + r * n, n);
     }
+    const iso__plane_t powers = {.data = y, .row = n, .step = 1};
+    const iso__plane_t sums = {.data = sum, .row = 1};
+
     binary_rows(ISO_OP_DIV, &powers, &sums, y, n, rows, n);
 }
 

@@ -91,8 +91,8 @@ static inline vec_int_t vec_to_int(vec_t a)
     for (int i = 0; i < VEC_LANES; i++) {
         const float x = a.lane[i];
 
-        r.lane[i] =
-            x >= -0x1p31F && x < 0x1p31F ? (int32_t)rintf(x) : INT32_MIN;
+        r.lane[i] = x >= -2147483648.0F && x < 2147483648.0F ? (int32_t)rintf(x)
+                                                             : INT32_MIN;
     }
     return r;
 }
