@@ -179,8 +179,8 @@ static void add_exchanges(const iso_report_t *report, iso_text_t *text)
     }
     if (report->n_exchanges > 0) {
         iso_text_add(text,
-                     "%d %s in each micro-batch: %s of %s planned sent between "
-                     "workers\n",
+                     "%d %s in each micro-batch, %s of %s planned sent between "
+                     "workers in all\n",
                      report->n_exchanges,
                      report->n_exchanges == 1 ? "exchange" : "exchanges",
                      iso_text_bytes((size_t)bytes, measured),
