@@ -10,10 +10,10 @@
  *     conv-few-channels  fewer than 32 input channels, ungrouped, any kernel
  *     conv-grouped       groups of 4 input channels or more
  *     conv-depthwise     groups of fewer
- *     matmul-large       all that is not one of the next two
- *     matmul-small       fewer than 128^3 products in one matrix (of a batch,
- *                        mostly: attention)
  *     matmul-skinny      fewer than 16 rows or columns
+ *     matmul-values      of two values, none a weight: attention
+ *     matmul-small       fewer than 128^3 products in one matrix
+ *     matmul-large       all others
  *     elementwise        one or few instructions for each element
  *     transcendental     exp, log, tanh, erf and what is made of them
  *     reduce, norm, pool by class of op; batch_norm is elementwise
@@ -43,6 +43,7 @@ typedef enum iso_rate_unit {
     X(CONV_DEPTHWISE, "conv-depthwise", FLOPS)       \
     X(MATMUL_LARGE, "matmul-large", FLOPS)           \
     X(MATMUL_SMALL, "matmul-small", FLOPS)           \
+    X(MATMUL_VALUES, "matmul-values", FLOPS)         \
     X(MATMUL_SKINNY, "matmul-skinny", FLOPS)         \
     X(ELEMENTWISE, "elementwise", FLOPS)             \
     X(TRANSCENDENTAL, "transcendental", FLOPS)       \

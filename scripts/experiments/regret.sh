@@ -8,6 +8,8 @@
 #   medians   by the medians of all runs
 # and of what was the fastest in that run, by the medians of the others: what
 # someone would lose who measures every way once and then takes the best.
+# Ops that bench_choose does not count, because the link was another one than
+# the calibrated, are left out; how many counted is printed too.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "${1:?the build folder}" && pwd)
@@ -71,16 +73,18 @@ FNR == 1 { runs++ }
 }
 END {
     for (i = 1; i <= runs; i++) {
-        a = b = c = 0
+        a = b = c = n = 0
         for (k = 1; k <= n_ops; k++) {
             op = ops[k]
+            if (!((i, op) in here)) continue
+            n++
             if (here[i, op] + 0 > a) a = here[i, op] + 0
             r = regret(op, taken[i, op], 0)
             if (r > b) { b = r; where = op ": " taken[i, op] }
             r = regret(op, fastest[i, op], i)
             if (r > c) c = r
         }
-        printf "run %d: largest regret here %.1f %%, by medians %.1f %% (%s);" \
-            " of the fastest, by the other runs, %.1f %%\n", i, a, b, where, c
+        printf "run %d: %d ops, largest regret here %.1f %%, by medians %.1f %% (%s);" \
+            " of the fastest, by the other runs, %.1f %%\n", i, n, a, b, where, c
     }
 }' run*

@@ -108,6 +108,12 @@ static product_t product_of_matmul(const iso_shape_t *a, const iso_shape_t *b)
     return product;
 }
 
+static bool has_weights(const iso_graph_t *graph, const iso_node_t *node)
+{
+    return iso_graph_node(graph, node->inputs[0])->op == ISO_OP_PARAM ||
+           iso_graph_node(graph, node->inputs[1])->op == ISO_OP_PARAM;
+}
+
 static iso_rate_class_t class_of_matmul(const iso_graph_t *graph,
                                         const iso_node_t *node)
 {
@@ -119,6 +125,9 @@ static iso_rate_class_t class_of_matmul(const iso_graph_t *graph,
 
     if (product.rows < SKINNY || product.columns < SKINNY) {
         return ISO_RATE_MATMUL_SKINNY;
+    }
+    if (!has_weights(graph, node)) { /* one of them is packed each time */
+        return ISO_RATE_MATMUL_VALUES;
     }
     const double products =
         (double)product.rows * (double)product.columns * (double)product.depth;

@@ -66,10 +66,12 @@ static const probe_t probes[] = {
     CONV(4, 16, 32, 16, 3, 1, 1),
     CONV(1, 128, 28, 128, 3, 1, 16),
     CONV(1, 128, 28, 128, 3, 1, 128),
-    /* whole layers; attention; one token or a few */
+    /* whole layers and small ones; attention; one token or a few */
     {ISO_OP_MATMUL, {{2, {512, 512}}, {2, {512, 512}}}, {{0}}},
     {ISO_OP_MATMUL, {{2, {128, 768}}, {2, {768, 768}}}, {{0}}},
+    {ISO_OP_MATMUL, {{2, {64, 128}}, {2, {128, 128}}}, {{0}}},
     {ISO_OP_MATMUL, {{3, {48, 64, 64}}, {3, {48, 64, 64}}}, {{0}}},
+    {ISO_OP_MATMUL, {{3, {12, 256, 64}}, {3, {12, 64, 256}}}, {{0}}},
     {ISO_OP_MATMUL, {{2, {4, 1024}}, {2, {1024, 1024}}}, {{0}}},
     {ISO_OP_MATMUL, {{2, {8, 1024}}, {2, {1024, 1024}}}, {{0}}},
     {ISO_OP_ADD, {{4, {1, 64, 28, 28}}, {4, {1, 64, 28, 28}}}, {{0}}},

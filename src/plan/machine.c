@@ -46,6 +46,7 @@ static const double default_shares[] = {
     [ISO_RATE_CONV_DEPTHWISE] = 0.06,
     [ISO_RATE_MATMUL_LARGE] = 0.6,
     [ISO_RATE_MATMUL_SMALL] = 0.6,
+    [ISO_RATE_MATMUL_VALUES] = 0.6,
     [ISO_RATE_MATMUL_SKINNY] = 0.6,
     [ISO_RATE_ELEMENTWISE] = 0.1,
     [ISO_RATE_TRANSCENDENTAL] = 0.1,

@@ -35,7 +35,8 @@ static const int64_t kernel[2] = {2, 2};
         }                           \
     }
 
-static void expect_classes(const node_case_t *cases, size_t count)
+static void expect_classes_of(const node_case_t *cases, size_t count,
+                              bool has_weights)
 {
     iso_graph_t *graph = test_graph();
 
@@ -49,7 +50,8 @@ static void expect_classes(const node_case_t *cases, size_t count)
         inputs[0] = test_input(graph, name, one_case->a);
         if (one_case->b != NULL) {
             (void)snprintf(name, sizeof name, "b%zu", i);
-            inputs[1] = test_input(graph, name, one_case->b);
+            inputs[1] = has_weights ? test_param(graph, name, one_case->b)
+                                    : test_input(graph, name, one_case->b);
         }
         const iso_node_id_t id =
             test_node(graph, NULL, one_case->op, inputs,
@@ -66,6 +68,12 @@ static void expect_classes(const node_case_t *cases, size_t count)
         CU_ASSERT_EQUAL(cost.rate_class, one_case->expected);
     }
     iso_graph_destroy(&graph);
+}
+
+/* Second operands are weights. */
+static void expect_classes(const node_case_t *cases, size_t count)
+{
+    expect_classes_of(cases, count, true);
 }
 
 static void test_class_of_conv(void)
@@ -137,6 +145,19 @@ static void test_class_of_matmul(void)
     };
 
     expect_classes(cases, sizeof cases / sizeof *cases);
+}
+
+static void test_class_of_values(void)
+{
+    static const node_case_t cases[] = {
+        {ISO_OP_MATMUL, ISO_RATE_MATMUL_VALUES, "16,8192", "8192,16", NO_ATTR},
+        {ISO_OP_MATMUL, ISO_RATE_MATMUL_VALUES, "12,64,64", "12,64,64",
+         NO_ATTR},
+        {ISO_OP_MATMUL, ISO_RATE_MATMUL_SKINNY, "12,1,64", "12,64,99", NO_ATTR},
+        {ISO_OP_CONV, ISO_RATE_CONV_3X3, "1,32,8,8", "4,32,3,3", NO_ATTR},
+    };
+
+    expect_classes_of(cases, sizeof cases / sizeof *cases, false);
 }
 
 static void test_class_of_others(void)
@@ -326,6 +347,7 @@ int main(void)
     CU_TestInfo tests[] = {
         {"class of conv", test_class_of_conv},
         {"class of matmul", test_class_of_matmul},
+        {"class of a product of values", test_class_of_values},
         {"class of others", test_class_of_others},
         {"names", test_names},
         {"default seconds", test_default_seconds},
