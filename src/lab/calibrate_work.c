@@ -52,8 +52,8 @@ typedef struct probe {
     }
 
 /* Shapes of known networks; each class has one. Values that are no weights
- * stay within the caches, but for those of 1x1 convolutions, which do little
- * with each: what does not is the memory probe's. */
+ * stay within the caches, but for those of 1x1 convolutions and of attention,
+ * which do little with each: what does not is the memory probe's. */
 static const probe_t probes[] = {
     CONV(4, 64, 56, 64, 1, 1, 1),
     CONV(4, 64, 56, 256, 1, 1, 1),
@@ -70,8 +70,8 @@ static const probe_t probes[] = {
     {ISO_OP_MATMUL, {{2, {512, 512}}, {2, {512, 512}}}, {{0}}},
     {ISO_OP_MATMUL, {{2, {128, 768}}, {2, {768, 768}}}, {{0}}},
     {ISO_OP_MATMUL, {{2, {64, 128}}, {2, {128, 128}}}, {{0}}},
-    {ISO_OP_MATMUL, {{3, {48, 64, 64}}, {3, {48, 64, 64}}}, {{0}}},
-    {ISO_OP_MATMUL, {{3, {12, 256, 64}}, {3, {12, 64, 256}}}, {{0}}},
+    {ISO_OP_MATMUL, {{3, {96, 128, 128}}, {3, {96, 128, 64}}}, {{0}}},
+    {ISO_OP_MATMUL, {{3, {12, 512, 64}}, {3, {12, 64, 512}}}, {{0}}},
     {ISO_OP_MATMUL, {{2, {4, 1024}}, {2, {1024, 1024}}}, {{0}}},
     {ISO_OP_MATMUL, {{2, {8, 1024}}, {2, {1024, 1024}}}, {{0}}},
     {ISO_OP_ADD, {{4, {1, 64, 28, 28}}, {4, {1, 64, 28, 28}}}, {{0}}},
