@@ -1,5 +1,6 @@
 #include "isotome/error.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "device/device_impl.h"
 #include "kernel/cpu/plain_blis.h"
@@ -8,6 +9,8 @@
 
 #include <stdio.h>
 #include <string.h>
+
+/* ---- Kinds ---- */
 
 static iso_status_t open_ref(iso_device_t *device)
 {
@@ -43,6 +46,14 @@ static void convert_cpu(const iso_device_t *device, const iso_tensor_t *input,
     iso_cpu_convert(device->cpu, input, to, output);
 }
 
+static iso_status_t open_throttled(iso_device_t *device)
+{
+    ISO_TRY(iso_cpu_create(device->threads, &device->cpu));
+    (void)snprintf(device->text, sizeof device->text, "throttled to %g Gflop/s",
+                   device->flops_per_s / 1e9);
+    return ISO_OK;
+}
+
 static iso_status_t open_control(iso_device_t *device)
 {
     ISO_TRY(open_cpu(device));
@@ -62,39 +73,39 @@ static iso_status_t run_control(const iso_device_t *device,
 }
 
 static const iso_device_kind_t kinds[] = {
-    {.name = "ref", .open = open_ref, .run = run_ref},
-    {.name = "cpu",
-     .open = open_cpu,
-     .has_formats = true,
-     .run = run_cpu,
-     .convert = convert_cpu},
+    [ISO_DEVICE_REF] = {.name = "ref", .open = open_ref, .run = run_ref},
+    [ISO_DEVICE_CPU] = {.name = "cpu",
+                        .open = open_cpu,
+                        .has_formats = true,
+                        .run = run_cpu,
+                        .convert = convert_cpu},
+    [ISO_DEVICE_THROTTLED] = {.name = "throttled",
+                              .open = open_throttled,
+                              .run = run_cpu},
 };
 
 static const iso_device_kind_t control = {
     .name = "control", .open = open_control, .run = run_control};
 
-static const iso_device_kind_t *find_kind(const char *name)
+/* ---- One device ---- */
+
+static iso_status_t check_threads(const char *name, int threads)
 {
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (strcmp(kinds[i].name, name) == 0) {
-            return &kinds[i];
-        }
-    }
-    return NULL;
+    return threads >= 1
+               ? ISO_OK
+               : iso_fail(ISO_INVAL,
+                          "device '%s': %d threads, expected at least 1", name,
+                          threads);
 }
 
 static iso_status_t open_kind(const iso_device_kind_t *kind, int threads,
-                              iso_device_t **device_out)
+                              double flops_per_s, iso_device_t **device_out)
 {
     const iso_features_t features = iso_features_of_cpu();
     iso_device_t *device;
     iso_status_t status;
 
-    if (threads < 1) {
-        return iso_fail(ISO_INVAL,
-                        "device '%s': %d threads, expected at least 1",
-                        kind->name, threads);
-    }
+    ISO_TRY(check_threads(kind->name, threads));
     ISO_TRY(iso_features_check(&features));
     device = iso_alloc_zeroed(1, sizeof *device);
     if (device == NULL) {
@@ -102,6 +113,7 @@ static iso_status_t open_kind(const iso_device_kind_t *kind, int threads,
     }
     device->kind = kind;
     device->threads = threads;
+    device->flops_per_s = flops_per_s;
     status = kind->open(device);
     if (status != ISO_OK) {
         iso_free(device);
@@ -111,29 +123,128 @@ static iso_status_t open_kind(const iso_device_kind_t *kind, int threads,
     return ISO_OK;
 }
 
-iso_status_t iso_device_open(const char *name, int threads,
-                             iso_device_t **device_out)
-{
-    const iso_device_kind_t *kind = find_kind(name);
-
-    if (kind == NULL) {
-        return iso_fail(ISO_INVAL, "no device '%s'; there are: ref, cpu", name);
-    }
-    return open_kind(kind, threads, device_out);
-}
-
 iso_status_t iso_device_open_control(int threads, iso_device_t **device_out)
 {
-    return open_kind(&control, threads, device_out);
+    return open_kind(&control, threads, 0.0, device_out);
+}
+
+static iso_status_t open_unit(const iso_device_spec_t *spec, int threads,
+                              iso_device_t **device_out)
+{
+    if (spec->type == ISO_DEVICE_CUDA) {
+        return iso_fail(ISO_UNSUPPORTED,
+                        "device '%s': this isotome was built without CUDA",
+                        spec->name);
+    }
+    return open_kind(&kinds[spec->type], threads, spec->flops_per_s,
+                     device_out);
+}
+
+/* ---- Several ---- */
+
+/* A device that is not there is left out where others are named behind it. */
+static iso_status_t open_number(iso_device_t *device, int number)
+{
+    const iso_device_spec_t *spec = iso_device_map_device(device->map, number);
+    char reason[ISO_ERROR_TEXT_BYTES];
+
+    const iso_status_t status =
+        open_unit(spec, device->threads, &device->units[number]);
+
+    if (status != ISO_UNSUPPORTED) {
+        return status;
+    }
+    (void)snprintf(reason, sizeof reason, "%s", iso_error_text());
+    ISO_TRY(iso_device_map_leave_out(device->map, number));
+    iso_log(ISO_LOG_WARNING, "%s; what is placed on it falls back", reason);
+    return ISO_OK;
+}
+
+/* "cpu skx, 2 threads + ref, 1 thread" */
+static void add_text(iso_device_t *device, const iso_device_t *unit)
+{
+    const size_t length = strlen(device->text);
+
+    (void)snprintf(device->text + length, sizeof device->text - length, "%s%s",
+                   length == 0 ? "" : " + ", unit->text);
+}
+
+static iso_status_t open_units(iso_device_t *device)
+{
+    for (int i = 0; i < iso_device_map_device_count(device->map); i++) {
+        ISO_TRY(open_number(device, i));
+        if (device->units[i] != NULL) {
+            add_text(device, device->units[i]);
+            device->cpu =
+                device->cpu == NULL ? device->units[i]->cpu : device->cpu;
+        }
+    }
+    return ISO_OK;
+}
+
+iso_status_t iso_device_open_map(iso_device_map_t **map, int threads,
+                                 iso_device_t **device_out)
+{
+    iso_device_t *device = NULL;
+    iso_status_t status =
+        check_threads(iso_device_map_device(*map, 0)->name, threads);
+
+    if (status == ISO_OK) {
+        device = iso_alloc_zeroed(1, sizeof *device);
+        status = device == NULL ? ISO_NOMEM : ISO_OK;
+    }
+    if (status != ISO_OK) {
+        iso_device_map_destroy(map);
+        return status;
+    }
+    device->threads = threads;
+    device->map = *map;
+    *map = NULL;
+    status = open_units(device);
+    if (status != ISO_OK) {
+        iso_device_close(&device);
+    }
+    *device_out = device;
+    return status;
+}
+
+/* Everything on one of the devices that compute everything. */
+static const iso_device_kind_t *find_whole(const char *rule)
+{
+    return strcmp(rule, "ref") == 0   ? &kinds[ISO_DEVICE_REF]
+           : strcmp(rule, "cpu") == 0 ? &kinds[ISO_DEVICE_CPU]
+                                      : NULL;
+}
+
+iso_status_t iso_device_open(const char *rule, int threads,
+                             iso_device_t **device_out)
+{
+    const iso_device_kind_t *kind = find_whole(rule);
+    iso_device_map_t *map = NULL;
+
+    if (kind != NULL) {
+        return open_kind(kind, threads, 0.0, device_out);
+    }
+    ISO_TRY(iso_device_map_create(rule, &map));
+    return iso_device_open_map(&map, threads, device_out);
 }
 
 void iso_device_close(iso_device_t **device)
 {
-    if (*device != NULL) {
-        iso_cpu_destroy(&(*device)->cpu);
-        iso_free(*device);
-        *device = NULL;
+    iso_device_t *dead = *device;
+
+    if (dead == NULL) {
+        return;
     }
+    if (dead->map == NULL) {
+        iso_cpu_destroy(&dead->cpu);
+    }
+    for (int i = 0; i < ISO_DEVICES_MOST; i++) {
+        iso_device_close(&dead->units[i]);
+    }
+    iso_device_map_destroy(&dead->map);
+    iso_free(dead);
+    *device = NULL;
 }
 
 const char *iso_device_text(const iso_device_t *device)

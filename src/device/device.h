@@ -1,6 +1,7 @@
 /*
- * Devices: a device is a table of functions that compiles a graph into a
- * program and runs it. "ref" defines the bits, "cpu" is fast.
+ * Devices: a device compiles a graph into a program and runs it. "ref" defines
+ * the bits, "cpu" is fast; a rule places each node on one of several, and
+ * values cross between them.
  *
  *     ISO_TRY(iso_device_open("cpu", threads, &device));
  *     iso_program_options_t options = {.buffer = NULL};
@@ -20,18 +21,26 @@
 #ifndef ISO_DEVICE_H
 #define ISO_DEVICE_H
 
+#include "isotome/device_map.h"
 #include "isotome/graph.h"
 
 typedef struct iso_device iso_device_t;
 typedef struct iso_program iso_program_t;
 
 /*
- * threads >= 1. Errors: ISO_INVAL for an unknown name, with the list of those
- * there are; ISO_UNSUPPORTED on a CPU without FMA; what the device needs and
- * does not find.
+ * rule     [in]  "cpu", or which device computes what (isotome/device_map.h). A
+ *                device that is not there is left out, with a warning, where
+ *                the rule names others behind it.
+ * threads  [in]  >= 1, of each device that has any
+ * Errors: ISO_INVAL for a rule that cannot be read; ISO_UNSUPPORTED for a
+ * device that is not there, and on a CPU without FMA; ISO_NOMEM.
  */
-iso_status_t iso_device_open(const char *name, int threads,
+iso_status_t iso_device_open(const char *rule, int threads,
                              iso_device_t **device_out);
+
+/* As above; map is taken over, also on a failure. */
+iso_status_t iso_device_open_map(iso_device_map_t **map, int threads,
+                                 iso_device_t **device_out);
 void iso_device_close(iso_device_t **device);
 
 /*
@@ -42,7 +51,7 @@ void iso_device_close(iso_device_t **device);
  */
 iso_status_t iso_device_open_control(int threads, iso_device_t **device_out);
 
-/* "cpu skx, 2 threads": for reports; borrowed. */
+/* "cpu skx, 2 threads", with " + " between several: for reports; borrowed. */
 const char *iso_device_text(const iso_device_t *device);
 
 typedef struct iso_program_options {

@@ -1,11 +1,13 @@
-/* What a kind of device is made of; private to src/device. */
+/* What a device is made of; private to src/device. */
 #ifndef ISO_DEVICE_IMPL_H
 #define ISO_DEVICE_IMPL_H
+
+#include "isotome/device_map.h"
 
 #include "device/device.h"
 #include "kernel/cpu.h"
 
-enum { ISO_DEVICE_TEXT_BYTES = 64 };
+enum { ISO_DEVICE_TEXT_BYTES = 128 };
 
 /* A device that works in host memory, node by node. */
 typedef struct iso_device_kind {
@@ -17,11 +19,16 @@ typedef struct iso_device_kind {
                     iso_format_t to, const iso_tensor_t *output);
 } iso_device_kind_t;
 
+/* One device; or, where a map is given, those that nodes are placed on. */
 struct iso_device {
     const iso_device_kind_t *kind;
     int threads;
-    iso_cpu_t *cpu; /* NULL for "ref" */
+    iso_cpu_t *cpu;     /* NULL for "ref" */
+    double flops_per_s; /* of a throttled one; 0: as fast as it is */
     char text[ISO_DEVICE_TEXT_BYTES];
+
+    iso_device_map_t *map;
+    iso_device_t *units[ISO_DEVICES_MOST]; /* by number; NULL: left out */
 };
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "device/program_impl.h"
+#include "device/host_impl.h"
 #include "kernel/cpu/direct/pack.h"
 
 #include <string.h>

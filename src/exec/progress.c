@@ -1,23 +1,15 @@
 #include "exec/progress.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 static const double terminal_period_s = 0.5;
 static const double log_period_s = 60;
-
-double iso_clock_s(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 void iso_progress_begin(iso_progress_t *progress, int64_t samples)
 {

@@ -22,7 +22,4 @@ void iso_progress_update(iso_progress_t *progress, int64_t done);
 /* Clear the terminal's line. */
 void iso_progress_end(iso_progress_t *progress);
 
-/* Seconds of a clock that only goes forward. */
-double iso_clock_s(void);
-
 #endif

@@ -3,6 +3,7 @@
 #include "isotome/error.h"
 #include "isotome/model_file.h"
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/mem.h"

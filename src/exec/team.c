@@ -2,9 +2,9 @@
 
 #include "isotome/error.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "exec/exchanger.h"
-#include "exec/progress.h"
 #include "par/par.h"
 
 #include <limits.h>

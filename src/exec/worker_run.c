@@ -1,6 +1,7 @@
 /* A worker's loop. Each step adds its seconds to one of the times. */
 #include "isotome/error.h"
 
+#include "base/clock.h"
 #include "exec/worker_impl.h"
 
 #include <inttypes.h>

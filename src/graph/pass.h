@@ -79,4 +79,14 @@ iso_status_t iso_graph_prune(const iso_graph_t *graph,
  */
 iso_status_t iso_graph_mark_layers(iso_graph_t *graph);
 
+/*
+ * The same graph in another order of its nodes.
+ *
+ * order  [in]  (node count) ids, each once; operands before their readers
+ * Errors: ISO_INVAL for another order, naming the node.
+ */
+iso_status_t iso_graph_reorder(const iso_graph_t *graph,
+                               const iso_node_id_t *order,
+                               iso_graph_t **reordered_out);
+
 #endif

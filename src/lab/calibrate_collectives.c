@@ -3,9 +3,9 @@
  * what they take beside what their messages would, one by one, over the links
  * (iso_machine_collective).
  */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "exec/progress.h"
 #include "lab/calibrate_impl.h"
 #include "par/par.h"
 #include "plan/machine_fit.h"

@@ -3,8 +3,8 @@
  * pair after the other; a link is fitted to the medians over all pairs of its
  * kind. Neighbours and pairs far apart are sampled.
  */
+#include "base/clock.h"
 #include "base/mem.h"
-#include "exec/progress.h"
 #include "lab/calibrate_impl.h"
 #include "par/par.h"
 #include "plan/machine_fit.h"

@@ -5,8 +5,8 @@
  */
 #include "isotome/error.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
-#include "exec/progress.h"
 #include "graph/cost.h"
 #include "lab/calibrate_impl.h"
 #include "par/par.h"

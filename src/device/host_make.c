@@ -2,26 +2,21 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "device/program_impl.h"
+#include "device/host_impl.h"
+#include "graph/cost.h"
 #include "graph/param.h"
 #include "kernel/ref.h"
 
 /* ---- Buffer ---- */
 
-static iso_status_t make_buffer(iso_program_t *program,
+static iso_status_t make_buffer(iso__host_t *program,
                                 const iso_program_options_t *options)
 {
     const size_t needed = program->plan.total_bytes;
 
     if (options->buffer != NULL) {
-        if (options->buffer_bytes < needed) {
-            return iso_fail(ISO_INVAL,
-                            "activation buffer has %zu bytes, the program "
-                            "needs %zu",
-                            options->buffer_bytes, needed);
-        }
         program->buffer = options->buffer;
-        return ISO_OK;
+        return iso__program_check_buffer(options, needed);
     }
     program->own_buffer = iso_alloc(needed);
     program->buffer = program->own_buffer;
@@ -31,9 +26,9 @@ static iso_status_t make_buffer(iso_program_t *program,
 /* ---- Values ---- */
 
 /* Views of all values; those of inputs and params have no data yet. */
-static iso_status_t make_values(iso_program_t *program)
+static iso_status_t make_values(iso__host_t *program)
 {
-    const int32_t n = iso_graph_node_count(program->graph);
+    const int32_t n = iso_graph_node_count(program->base.graph);
 
     program->values = iso_alloc_zeroed((size_t)n, sizeof *program->values);
     program->copies = iso_alloc_zeroed((size_t)n, sizeof *program->copies);
@@ -43,7 +38,7 @@ static iso_status_t make_values(iso_program_t *program)
         return ISO_NOMEM;
     }
     for (iso_node_id_t id = 0; id < n; id++) {
-        const iso_node_t *node = iso_graph_node(program->graph, id);
+        const iso_node_t *node = iso_graph_node(program->base.graph, id);
         const int64_t offset = program->plan.offset_bytes[id];
         const int64_t copy = program->plan.copy_offset_bytes[id];
         iso_tensor_t *value = &program->values[id];
@@ -64,15 +59,14 @@ static iso_status_t make_values(iso_program_t *program)
 }
 
 /* Room for the plain elements of any blocked value. */
-static iso_status_t make_seen(iso_program_t *program)
+static iso_status_t make_seen(iso__host_t *program)
 {
     size_t most = 0;
 
     for (iso_node_id_t id = 0; id < program->formats.n_nodes; id++) {
         const size_t bytes = iso_tensor_bytes(&program->values[id]);
 
-        if (iso__program_made(program, id) == ISO_FORMAT_BLOCKED &&
-            bytes > most) {
+        if (iso__host_made(program, id) == ISO_FORMAT_BLOCKED && bytes > most) {
             most = bytes;
         }
     }
@@ -84,7 +78,7 @@ static iso_status_t make_seen(iso_program_t *program)
 
 /* Room for steps as they are made. */
 typedef struct maker {
-    iso_program_t *program;
+    iso__host_t *program;
     iso_node_id_t *last;  /* (n_nodes) node whose step computes it */
     iso_node_id_t *first; /* (n_nodes) the first one that its step computes */
     bool *is_copied;      /* (n_nodes) its copy is made by a step */
@@ -95,13 +89,13 @@ typedef struct maker {
     int *link_inputs;
 } maker_t;
 
-static bool is_joined(const iso_program_t *program, iso_node_id_t id)
+static bool is_joined(const iso__host_t *program, iso_node_id_t id)
 {
     return program->formats.n_nodes != 0 &&
            program->formats.joined[id] != ISO_NO_NODE;
 }
 
-static bool is_view(const iso_program_t *program, iso_node_id_t id)
+static bool is_view(const iso__host_t *program, iso_node_id_t id)
 {
     return program->formats.n_nodes != 0 && program->formats.is_view[id];
 }
@@ -111,22 +105,23 @@ static bool is_exchange(const iso_node_t *node)
     return iso_op_info(node->op)->op_class == ISO_OP_CLASS_EXCHANGE;
 }
 
-static iso_format_t format_read(const iso_program_t *program, iso_node_id_t id,
+static iso_format_t format_read(const iso__host_t *program, iso_node_id_t id,
                                 int input)
 {
     return program->formats.n_nodes == 0
                ? ISO_FORMAT_PLAIN
-               : iso_formats_read(program->graph, &program->formats, id, input);
+               : iso_formats_read(program->base.graph, &program->formats, id,
+                                  input);
 }
 
-static const iso_tensor_t *value_in(const iso_program_t *program,
+static const iso_tensor_t *value_in(const iso__host_t *program,
                                     iso_node_id_t id, iso_format_t format)
 {
-    return format == iso__program_made(program, id) ? &program->values[id]
-                                                    : &program->copies[id];
+    return format == iso__host_made(program, id) ? &program->values[id]
+                                                 : &program->copies[id];
 }
 
-static iso__step_t *add_step(iso_program_t *program, iso__step_kind_t kind,
+static iso__step_t *add_step(iso__host_t *program, iso__step_kind_t kind,
                              iso_node_id_t node)
 {
     iso__step_t *step = &program->steps[program->n_steps++];
@@ -138,20 +133,20 @@ static iso__step_t *add_step(iso_program_t *program, iso__step_kind_t kind,
 /* See to it that a value is there in a format. */
 static void want(const maker_t *maker, iso_node_id_t id, iso_format_t format)
 {
-    iso_program_t *program = maker->program;
+    iso__host_t *program = maker->program;
 
-    if (format != iso__program_made(program, id) && !maker->is_copied[id]) {
+    if (format != iso__host_made(program, id) && !maker->is_copied[id]) {
         maker->is_copied[id] = true;
         (void)add_step(program, ISO__STEP_CONVERT, id);
     }
 }
 
-static iso_status_t check_node(const iso_program_t *program,
+static iso_status_t check_node(const iso__host_t *program,
                                const iso_node_t *node)
 {
     const iso_dtype_t dtype =
         node->n_inputs > 0
-            ? iso_graph_node(program->graph, node->inputs[0])->dtype
+            ? iso_graph_node(program->base.graph, node->inputs[0])->dtype
             : node->dtype;
 
     if (!iso_ref_supports(node->op, dtype)) {
@@ -169,8 +164,8 @@ static iso_status_t check_node(const iso_program_t *program,
 static void take_inputs(maker_t *maker, iso_node_id_t id, bool is_direct,
                         iso_cpu_step_t *what)
 {
-    iso_program_t *program = maker->program;
-    const iso_node_t *node = iso_graph_node(program->graph, id);
+    iso__host_t *program = maker->program;
+    const iso_node_t *node = iso_graph_node(program->base.graph, id);
 
     what->inputs = maker->inputs;
     what->formats = maker->read;
@@ -202,12 +197,13 @@ static void take_inputs(maker_t *maker, iso_node_id_t id, bool is_direct,
 static void take_joined(maker_t *maker, iso_node_id_t head, iso_node_id_t last,
                         iso_cpu_step_t *what)
 {
-    iso_program_t *program = maker->program;
+    iso__host_t *program = maker->program;
     const iso_node_id_t *joined = program->formats.joined;
 
     for (iso_node_id_t id = head; id != last;) {
         const iso_node_id_t previous = id;
-        const iso_node_t *node = iso_graph_node(program->graph, joined[id]);
+        const iso_node_t *node =
+            iso_graph_node(program->base.graph, joined[id]);
 
         id = joined[id];
         if (node->op == ISO_OP_ADD) {
@@ -239,8 +235,8 @@ static int link_of(const iso_cpu_step_t *what, const iso_node_t *operand)
 static iso_status_t add_link(maker_t *maker, iso_node_id_t id, bool is_direct,
                              iso_cpu_step_t *what)
 {
-    iso_program_t *program = maker->program;
-    const iso_node_t *node = iso_graph_node(program->graph, id);
+    iso__host_t *program = maker->program;
+    const iso_node_t *node = iso_graph_node(program->base.graph, id);
     iso_cpu_step_t operands = {0};
 
     ISO_TRY(check_node(program, node));
@@ -255,7 +251,7 @@ static iso_status_t add_link(maker_t *maker, iso_node_id_t id, bool is_direct,
             node->inputs[i] == ISO_NO_NODE
                 ? -1
                 : link_of(what,
-                          iso_graph_node(program->graph, node->inputs[i]));
+                          iso_graph_node(program->base.graph, node->inputs[i]));
     }
     *maker->links = (iso_cpu_link_t){
         .node = node,
@@ -286,22 +282,35 @@ static iso_status_t add_links(maker_t *maker, iso_node_id_t last,
 
 /* ---- All steps ---- */
 
+static iso_status_t throttle(const iso__host_t *program, iso_node_id_t id,
+                             iso__step_t *step)
+{
+    iso_node_cost_t cost;
+
+    if (program->device->flops_per_s > 0.0) {
+        ISO_TRY(iso_node_cost_of(program->base.graph, id, &cost));
+        step->least_s = cost.flops / program->device->flops_per_s;
+    }
+    return ISO_OK;
+}
+
 static iso_status_t make_compute(maker_t *maker, iso_node_id_t last)
 {
-    iso_program_t *program = maker->program;
+    iso__host_t *program = maker->program;
     const iso_node_id_t head = maker->first[last];
-    const iso_node_t *node = iso_graph_node(program->graph, head);
+    const iso_node_t *node = iso_graph_node(program->base.graph, head);
     iso__step_t step = {
         .node = last,
         .weights = ISO_NO_NODE,
         .what = {.node = node,
                  .output = &program->values[last],
-                 .format = iso__program_made(program, last)},
+                 .format = iso__host_made(program, last)},
     };
     const bool is_direct = program->formats.n_nodes != 0 &&
-                           iso_panels_of(program->graph, head, &step.spec);
+                           iso_panels_of(program->base.graph, head, &step.spec);
 
     ISO_TRY(check_node(program, node));
+    ISO_TRY(throttle(program, head, &step));
     if (is_direct) {
         step.weights = node->inputs[1];
     }
@@ -319,8 +328,8 @@ static iso_status_t make_compute(maker_t *maker, iso_node_id_t last)
 
 static iso_status_t make_exchange(maker_t *maker, iso_node_id_t id)
 {
-    iso_program_t *program = maker->program;
-    const iso_node_t *node = iso_graph_node(program->graph, id);
+    iso__host_t *program = maker->program;
+    const iso_node_t *node = iso_graph_node(program->base.graph, id);
     iso_cpu_step_t what = {.node = node, .output = &program->values[id]};
     int64_t number = 0;
     iso__step_t *step;
@@ -345,8 +354,8 @@ static bool is_output(const iso_graph_t *graph, iso_node_id_t id)
 
 static iso_status_t make_step(maker_t *maker, iso_node_id_t id)
 {
-    iso_program_t *program = maker->program;
-    const iso_node_t *node = iso_graph_node(program->graph, id);
+    iso__host_t *program = maker->program;
+    const iso_node_t *node = iso_graph_node(program->base.graph, id);
 
     if (node->op == ISO_OP_RESHAPE || is_view(program, id)) {
         want(maker, node->inputs[0], ISO_FORMAT_PLAIN);
@@ -354,8 +363,9 @@ static iso_status_t make_step(maker_t *maker, iso_node_id_t id)
         ISO_TRY(is_exchange(node) ? make_exchange(maker, id)
                                   : make_compute(maker, id));
     }
-    if (iso__program_made(program, id) != ISO_FORMAT_PLAIN &&
-        program->copies[id].data != NULL && is_output(program->graph, id)) {
+    if (iso__host_made(program, id) != ISO_FORMAT_PLAIN &&
+        program->copies[id].data != NULL &&
+        is_output(program->base.graph, id)) {
         want(maker, id, ISO_FORMAT_PLAIN);
     }
     return ISO_OK;
@@ -364,8 +374,8 @@ static iso_status_t make_step(maker_t *maker, iso_node_id_t id)
 /* Which step computes which nodes. */
 static void find_steps(maker_t *maker)
 {
-    const iso_program_t *program = maker->program;
-    const int32_t n = iso_graph_node_count(program->graph);
+    const iso__host_t *program = maker->program;
+    const int32_t n = iso_graph_node_count(program->base.graph);
 
     for (iso_node_id_t id = n - 1; id >= 0; id--) {
         maker->last[id] = is_joined(program, id)
@@ -377,7 +387,7 @@ static void find_steps(maker_t *maker)
 
 static iso_status_t make_steps(maker_t *maker)
 {
-    const int32_t n = iso_graph_node_count(maker->program->graph);
+    const int32_t n = iso_graph_node_count(maker->program->base.graph);
 
     find_steps(maker);
     for (iso_node_id_t id = 0; id < n; id++) {
@@ -387,14 +397,15 @@ static iso_status_t make_steps(maker_t *maker)
 }
 
 /* Each node is a step at most, and copied by one at most. */
-static iso_status_t reserve_steps(iso_program_t *program, maker_t *maker)
+static iso_status_t reserve_steps(iso__host_t *program, maker_t *maker)
 {
-    const size_t n = (size_t)iso_graph_node_count(program->graph);
+    const size_t n = (size_t)iso_graph_node_count(program->base.graph);
     size_t n_inputs = 0;
 
     for (size_t id = 0; id < n; id++) {
         n_inputs +=
-            (size_t)iso_graph_node(program->graph, (iso_node_id_t)id)->n_inputs;
+            (size_t)iso_graph_node(program->base.graph, (iso_node_id_t)id)
+                ->n_inputs;
     }
     program->steps = iso_alloc_zeroed(2 * n, sizeof *program->steps);
     program->inputs = iso_alloc_zeroed(n_inputs, sizeof(const iso_tensor_t *));
@@ -419,23 +430,23 @@ static iso_status_t reserve_steps(iso_program_t *program, maker_t *maker)
                : ISO_OK;
 }
 
-iso_status_t iso__program_make(iso_program_t *program,
-                               const iso_program_options_t *options)
+iso_status_t iso__host_make(iso__host_t *program,
+                            const iso_program_options_t *options)
 {
     const iso_formats_t *formats = NULL;
     maker_t maker = {.program = program};
     iso_status_t status = ISO_OK;
 
     if (program->device->kind->has_formats) {
-        ISO_TRY(iso_formats_create(program->graph, !options->keeps_values,
+        ISO_TRY(iso_formats_create(program->base.graph, !options->keeps_values,
                                    &program->formats));
         formats = &program->formats;
     }
-    ISO_TRY(iso_memory_plan_create(program->graph, formats, &program->plan));
+    ISO_TRY(
+        iso_memory_plan_create(program->base.graph, formats, &program->plan));
     ISO_TRY(make_buffer(program, options));
     ISO_TRY(make_values(program));
-    program->keeps_values = options->keeps_values;
-    if (program->keeps_values) {
+    if (options->keeps_values) {
         ISO_TRY(make_seen(program));
     }
     status = reserve_steps(program, &maker);

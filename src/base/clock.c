@@ -1,0 +1,11 @@
+#include "base/clock.h"
+
+#include <time.h>
+
+double iso_clock_s(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}

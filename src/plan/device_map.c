@@ -1,0 +1,367 @@
+#include "isotome/device_map.h"
+
+#include "isotome/error.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "plan/device_spec.h"
+
+#include <string.h>
+
+/* One PATTERN=DEVICE|DEVICE of a rule. */
+typedef struct clause {
+    const char *pattern;
+    int n_devices;
+    int devices[ISO_DEVICES_MOST]; /* (n_devices) numbers, the first choice
+                                    * first */
+} clause_t;
+
+struct iso_device_map {
+    char *text; /* of the patterns */
+    int n_devices;
+    iso_device_spec_t devices[ISO_DEVICES_MOST]; /* (n_devices) */
+    int n_clauses;
+    clause_t *clauses;                   /* (n_clauses) */
+    iso_device_map_function_t *function; /* NULL: by the clauses */
+    void *arg;
+};
+
+/* ---- Reading a rule ---- */
+
+static int find_device(const iso_device_map_t *map, const char *name)
+{
+    for (int i = 0; i < map->n_devices; i++) {
+        if (strcmp(map->devices[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return ISO_NO_DEVICE;
+}
+
+static iso_status_t add_device(iso_device_map_t *map, const char *name,
+                               int *number_out)
+{
+    *number_out = find_device(map, name);
+    if (*number_out != ISO_NO_DEVICE) {
+        return ISO_OK;
+    }
+    if (map->n_devices == ISO_DEVICES_MOST) {
+        return iso_fail(ISO_INVAL,
+                        "device '%s' is one more than the %d that there can be",
+                        name, (int)ISO_DEVICES_MOST);
+    }
+    *number_out = map->n_devices;
+    ISO_TRY(iso__device_spec_parse(name, &map->devices[*number_out]));
+    map->n_devices++;
+    return ISO_OK;
+}
+
+/* Cut a text at the first of a character: what is behind it, or NULL. */
+static char *cut_at(char *text, char border)
+{
+    char *found = strchr(text, border);
+
+    if (found != NULL) {
+        *found = '\0';
+        found++;
+    }
+    return found;
+}
+
+static iso_status_t read_clause(iso_device_map_t *map, char *text)
+{
+    clause_t *clause = &map->clauses[map->n_clauses++];
+    char *devices = cut_at(text, '=');
+
+    *clause = (clause_t){.pattern = devices != NULL ? text : "*"};
+    if (clause->pattern[0] == '\0') {
+        return iso_fail(ISO_INVAL,
+                        "place '=%s' has no pattern; '*' is for all nodes",
+                        devices);
+    }
+    for (char *name = devices != NULL ? devices : text; name != NULL;) {
+        char *next = cut_at(name, '|');
+
+        if (clause->n_devices == ISO_DEVICES_MOST) {
+            return iso_fail(ISO_INVAL, "pattern '%s' has more than %d devices",
+                            clause->pattern, (int)ISO_DEVICES_MOST);
+        }
+        ISO_TRY(add_device(map, name, &clause->devices[clause->n_devices]));
+        clause->n_devices++;
+        name = next;
+    }
+    return ISO_OK;
+}
+
+static iso_status_t read_rule(iso_device_map_t *map, const char *rule)
+{
+    size_t most = 1;
+
+    for (const char *at = rule; *at != '\0'; at++) {
+        most += *at == ',' ? 1 : 0;
+    }
+    map->text = iso_alloc(strlen(rule) + 1);
+    map->clauses = iso_alloc_zeroed(most, sizeof *map->clauses);
+    if (map->text == NULL || map->clauses == NULL) {
+        return ISO_NOMEM;
+    }
+    (void)strcpy(map->text, rule);
+    for (char *clause = map->text; clause != NULL;) {
+        char *next = cut_at(clause, ',');
+
+        ISO_TRY(read_clause(map, clause));
+        clause = next;
+    }
+    return ISO_OK;
+}
+
+/* ---- Life ---- */
+
+static iso_status_t start(iso_device_map_t **map_out)
+{
+    *map_out = iso_alloc_zeroed(1, sizeof **map_out);
+    return *map_out == NULL ? ISO_NOMEM : ISO_OK;
+}
+
+iso_status_t iso_device_map_create(const char *rule, iso_device_map_t **map_out)
+{
+    ISO_TRY(start(map_out));
+
+    const iso_status_t status = read_rule(*map_out, rule);
+
+    if (status != ISO_OK) {
+        iso_device_map_destroy(map_out);
+    }
+    return status;
+}
+
+static iso_status_t add_devices(iso_device_map_t *map,
+                                const char *const *devices, int n_devices)
+{
+    for (int i = 0; i < n_devices; i++) {
+        int number = 0;
+
+        ISO_TRY(add_device(map, devices[i], &number));
+        if (number != i) {
+            return iso_fail(ISO_INVAL, "device '%s' is named twice",
+                            devices[i]);
+        }
+    }
+    return ISO_OK;
+}
+
+iso_status_t iso_device_map_create_from(const char *const *devices,
+                                        int n_devices,
+                                        iso_device_map_function_t *function,
+                                        void *arg, iso_device_map_t **map_out)
+{
+    ISO_TRY(start(map_out));
+    (*map_out)->function = function;
+    (*map_out)->arg = arg;
+
+    const iso_status_t status = add_devices(*map_out, devices, n_devices);
+
+    if (status != ISO_OK) {
+        iso_device_map_destroy(map_out);
+    }
+    return status;
+}
+
+void iso_device_map_destroy(iso_device_map_t **map)
+{
+    if (*map != NULL) {
+        iso_free((*map)->text);
+        iso_free((*map)->clauses);
+        iso_free(*map);
+        *map = NULL;
+    }
+}
+
+int iso_device_map_device_count(const iso_device_map_t *map)
+{
+    return map->n_devices;
+}
+
+const iso_device_spec_t *iso_device_map_device(const iso_device_map_t *map,
+                                               int number)
+{
+    ISO_ASSERT(number >= 0 && number < map->n_devices);
+    return &map->devices[number];
+}
+
+/* ---- A device that is not there ---- */
+
+static void drop(clause_t *clause, int number)
+{
+    int kept = 0;
+
+    for (int i = 0; i < clause->n_devices; i++) {
+        if (clause->devices[i] != number) {
+            clause->devices[kept++] = clause->devices[i];
+        }
+    }
+    clause->n_devices = kept;
+}
+
+iso_status_t iso_device_map_leave_out(iso_device_map_t *map, int number)
+{
+    const char *name = map->devices[number].name;
+
+    if (map->function != NULL) {
+        return iso_fail(ISO_UNSUPPORTED,
+                        "device '%s' is not there, and a function that places "
+                        "nodes may name it",
+                        name);
+    }
+    for (int i = 0; i < map->n_clauses; i++) {
+        clause_t *clause = &map->clauses[i];
+
+        drop(clause, number);
+        if (clause->n_devices == 0) {
+            return iso_fail(ISO_UNSUPPORTED,
+                            "device '%s' is not there, and '%s' has no other; "
+                            "give one to fall back on: '%s=%s|cpu'",
+                            name, clause->pattern, clause->pattern, name);
+        }
+    }
+    return ISO_OK;
+}
+
+/* ---- Placing ---- */
+
+/* Whether a text matches a pattern of * and ?. */
+static bool matches(const char *pattern, const char *text)
+{
+    const char *star = NULL; /* the last one met, and where it began */
+    const char *from = NULL;
+
+    while (*text != '\0') {
+        if (*pattern == '*') {
+            star = pattern++;
+            from = text;
+        } else if (*pattern == '?' || *pattern == *text) {
+            pattern++;
+            text++;
+        } else if (star != NULL) {
+            pattern = star + 1;
+            text = ++from;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*') {
+        pattern++;
+    }
+    return *pattern == '\0';
+}
+
+static iso_status_t fail_exact(const iso_device_map_t *map,
+                               const clause_t *clause, const iso_node_t *node)
+{
+    iso_text_t names = {0};
+
+    for (int i = 0; i < clause->n_devices; i++) {
+        iso_text_add(&names, "%s'%s'", i == 0 ? "" : ", ",
+                     map->devices[clause->devices[i]].name);
+    }
+
+    const iso_status_t status =
+        names.status != ISO_OK
+            ? names.status
+            : iso_fail(ISO_UNSUPPORTED,
+                       "node '%s': device %s does not compute %s in %s "
+                       "exactly; give one to fall back on: '%s=%s|cpu'",
+                       node->name, names.data, iso_op_string(node->op),
+                       iso_dtype_string(node->dtype), clause->pattern,
+                       map->devices[clause->devices[0]].name);
+
+    iso_text_free(&names);
+    return status;
+}
+
+static iso_status_t choose(const iso_device_map_t *map,
+                           const iso_graph_t *graph, iso_node_id_t id,
+                           const clause_t *clause, int *device_out)
+{
+    for (int i = 0; i < clause->n_devices; i++) {
+        if (iso_device_does(&map->devices[clause->devices[i]], graph, id)) {
+            *device_out = clause->devices[i];
+            return ISO_OK;
+        }
+    }
+    return fail_exact(map, clause, iso_graph_node(graph, id));
+}
+
+static iso_status_t by_function(const iso_device_map_t *map,
+                                const iso_graph_t *graph, iso_node_id_t id,
+                                int *device_out)
+{
+    const int number = map->function(map->arg, graph, id);
+    const clause_t clause = {"*", 1, {number}};
+
+    if (number < 0 || number >= map->n_devices) {
+        return iso_fail(ISO_INVAL,
+                        "node '%s' is placed on device number %d, expected "
+                        "one of %d",
+                        iso_graph_node(graph, id)->name, number,
+                        map->n_devices);
+    }
+    return choose(map, graph, id, &clause, device_out);
+}
+
+static iso_status_t by_clauses(const iso_device_map_t *map,
+                               const iso_graph_t *graph, iso_node_id_t id,
+                               int *device_out)
+{
+    const char *name = iso_graph_node(graph, id)->name;
+
+    for (int i = 0; i < map->n_clauses; i++) {
+        if (matches(map->clauses[i].pattern, name)) {
+            return choose(map, graph, id, &map->clauses[i], device_out);
+        }
+    }
+    return iso_fail(ISO_INVAL,
+                    "node '%s' is placed nowhere: no pattern matches it; end "
+                    "the rule with '*=cpu'",
+                    name);
+}
+
+static bool has_device(const iso_node_t *node)
+{
+    return !iso_node_is_leaf(node) && node->op != ISO_OP_RESHAPE &&
+           iso_op_info(node->op)->op_class != ISO_OP_CLASS_EXCHANGE;
+}
+
+iso_status_t iso_placement_create(const iso_graph_t *graph,
+                                  const iso_device_map_t *map,
+                                  iso_placement_t *placement_out)
+{
+    const int32_t n = iso_graph_node_count(graph);
+    iso_status_t status = ISO_OK;
+
+    *placement_out = (iso_placement_t){
+        .n_nodes = n, .device_of = iso_alloc_zeroed((size_t)n, sizeof(int))};
+    if (placement_out->device_of == NULL) {
+        return ISO_NOMEM;
+    }
+    for (iso_node_id_t id = 0; status == ISO_OK && id < n; id++) {
+        int *device = &placement_out->device_of[id];
+
+        *device = ISO_NO_DEVICE;
+        if (has_device(iso_graph_node(graph, id))) {
+            status = map->function != NULL ? by_function(map, graph, id, device)
+                                           : by_clauses(map, graph, id, device);
+        }
+    }
+    if (status != ISO_OK) {
+        iso_placement_free(placement_out);
+    }
+    return status;
+}
+
+void iso_placement_free(iso_placement_t *placement)
+{
+    iso_free(placement->device_of);
+    *placement = (iso_placement_t){0};
+}
