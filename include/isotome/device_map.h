@@ -7,9 +7,9 @@
  *
  *     conv*=cuda|cpu,*=cpu
  *
- * A pattern has * for any characters and ? for one. Of several devices the
- * first one that computes the node exactly does it; DEVICE alone, without a
- * pattern, is for all nodes. Devices are
+ * A pattern has * for any characters and ? for one; @conv* is for ops of such
+ * a name. Of several devices the first one that computes the node exactly does
+ * it; DEVICE alone, without a pattern, is for all nodes. Devices are
  *
  *     ref                the definition, slow
  *     cpu                the fast kernels

@@ -256,6 +256,12 @@ static bool matches(const char *pattern, const char *text)
     return *pattern == '\0';
 }
 
+static bool is_for(const char *pattern, const iso_node_t *node)
+{
+    return pattern[0] == '@' ? matches(pattern + 1, iso_op_string(node->op))
+                             : matches(pattern, node->name);
+}
+
 static iso_status_t fail_exact(const iso_device_map_t *map,
                                const clause_t *clause, const iso_node_t *node)
 {
@@ -314,17 +320,17 @@ static iso_status_t by_clauses(const iso_device_map_t *map,
                                const iso_graph_t *graph, iso_node_id_t id,
                                int *device_out)
 {
-    const char *name = iso_graph_node(graph, id)->name;
+    const iso_node_t *node = iso_graph_node(graph, id);
 
     for (int i = 0; i < map->n_clauses; i++) {
-        if (matches(map->clauses[i].pattern, name)) {
+        if (is_for(map->clauses[i].pattern, node)) {
             return choose(map, graph, id, &map->clauses[i], device_out);
         }
     }
     return iso_fail(ISO_INVAL,
                     "node '%s' is placed nowhere: no pattern matches it; end "
                     "the rule with '*=cpu'",
-                    name);
+                    node->name);
 }
 
 static bool has_device(const iso_node_t *node)

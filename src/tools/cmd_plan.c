@@ -158,6 +158,10 @@ static iso_status_t plan_model(const own_arguments_t *arguments)
         status = arguments->json ? print_json(plan) : print_text(plan);
     }
     if (status == ISO_OK && !arguments->json) {
+        status =
+            iso_plan_arguments_print_segments(&arguments->plan, plan, false);
+    }
+    if (status == ISO_OK && !arguments->json) {
         status = propose(arguments, iso_model_graph(model), plan);
     }
     iso_plan_destroy(&plan);

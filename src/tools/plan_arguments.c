@@ -2,8 +2,12 @@
 
 #include "isotome/error.h"
 
+#include "base/mem.h"
 #include "base/text.h"
+#include "plan/plan_segments.h"
 #include "tools/split_option.h"
+
+#include <stdio.h>
 
 static iso_status_t set_ranks(iso_plan_arguments_t *arguments, const char *text)
 {
@@ -41,6 +45,9 @@ iso_status_t iso_plan_arguments_set(iso_plan_arguments_t *arguments, int key,
         return ISO_OK;
     case ISO_OPT_MACHINE:
         arguments->machine_path = value;
+        return ISO_OK;
+    case ISO_OPT_DEVICE:
+        arguments->rule = value;
         return ISO_OK;
     case ISO_OPT_STRICT:
         arguments->options.strict = true;
@@ -98,6 +105,27 @@ iso_status_t iso_plan_arguments_plan(const iso_plan_arguments_t *arguments,
     } else {
         iso_machine_destroy(&machine);
     }
+    return status;
+}
+
+iso_status_t
+iso_plan_arguments_print_segments(const iso_plan_arguments_t *arguments,
+                                  const iso_plan_t *plan, bool names)
+{
+    iso_device_map_t *map = NULL;
+    char *text = NULL;
+    iso_status_t status;
+
+    if (arguments->rule == NULL) {
+        return ISO_OK;
+    }
+    ISO_TRY(iso_device_map_create(arguments->rule, &map));
+    status = iso_plan_segments_text(plan, map, names, &text);
+    if (status == ISO_OK) {
+        (void)fputs(text, stdout);
+    }
+    iso_free(text);
+    iso_device_map_destroy(&map);
     return status;
 }
 

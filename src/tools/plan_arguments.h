@@ -15,6 +15,7 @@ enum {
     ISO_OPT_MACHINE,
     ISO_OPT_STRICT,
     ISO_OPT_RANKS_PER_HOST,
+    ISO_OPT_DEVICE,
     ISO_OPT_OWN, /* first of a command's own options */
 };
 
@@ -37,7 +38,10 @@ enum {
     {"ranks-per-host", ISO_OPT_RANKS_PER_HOST, "K", 0, \
      "Without --machine: ranks on one host (default: all)", 0}, \
     {"strict", ISO_OPT_STRICT, NULL, 0, \
-     "Refuse more ranks than layers instead of leaving some idle", 0}
+     "Refuse more ranks than layers instead of leaving some idle", 0}, \
+    {"device", ISO_OPT_DEVICE, "RULE", 0, \
+     "Show what this rule places where, isotome-devices(7)", 0}, \
+    {"place", 0, NULL, OPTION_ALIAS, NULL, 0}
 /* clang-format on */
 
 typedef struct iso_plan_arguments {
@@ -48,6 +52,7 @@ typedef struct iso_plan_arguments {
     iso_layer_split_t split;
     const char *machine_path;
     int64_t ranks_per_host;
+    const char *rule; /* of devices; NULL: none was given */
 } iso_plan_arguments_t;
 
 /* Take one of the options above. */
@@ -79,6 +84,12 @@ iso_status_t iso_plan_arguments_propose(const iso_plan_arguments_t *arguments,
                                         const iso_graph_t *graph,
                                         const iso_plan_t *plan,
                                         iso_plan_t **proposal_out);
+
+/* Print the segments of a plan, when a rule of devices was given.
+ * names  [in]  also what crosses between them */
+iso_status_t
+iso_plan_arguments_print_segments(const iso_plan_arguments_t *arguments,
+                                  const iso_plan_t *plan, bool names);
 
 /* Samples of the job, or those taken for one that is not known. */
 int64_t iso_plan_arguments_samples(const iso_plan_arguments_t *arguments);
