@@ -5,26 +5,13 @@
 #include "base/text.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
-#include "tools/grid_option.h"
 #include "tools/job.h"
-#include "tools/split_option.h"
+#include "tools/job_arguments.h"
+#include "tools/number_option.h"
 
 #include <string.h>
 
-enum { MOST_THREADS = 4096 };
-
-enum {
-    OPT_SPLIT = 256,
-    OPT_PLAN,
-    OPT_DEVICE,
-    OPT_THREADS,
-    OPT_MACHINE,
-    OPT_FORCE,
-    OPT_JSON,
-    OPT_REPEATS,
-    OPT_SEED,
-    OPT_STRICT,
-};
+enum { OPT_FORCE = ISO_JOB_OPT_OWN, OPT_JSON, OPT_REPEATS, OPT_SEED };
 
 static const struct argp_option bench_options[] = {
     {"micro-batch", 'b', "B,B,..", 0,
@@ -32,21 +19,9 @@ static const struct argp_option bench_options[] = {
     {"repeats", OPT_REPEATS, "N", 0, "Times that each is measured (default 9)",
      0},
     {"seed", OPT_SEED, "S", 0, "For the inputs (default 1)", 0},
-    {"split", OPT_SPLIT, "SPLIT", 0,
-     "Layers of each stage: a,b,.. (rank 0 holds the last), even, memory or "
-     "balanced (default)",
-     0},
-    ISO_GRID_OPTIONS,
-    {"plan", OPT_PLAN, "P.json", 0, "Measure this plan (from isotome plan -o)",
-     0},
-    {"machine", OPT_MACHINE, "M.json", 0,
-     "Figures of the machine (default: this job's hosts and memory, rates of "
-     "isotome-machine(5))",
-     0},
-    {"strict", OPT_STRICT, NULL, 0,
-     "Refuse more ranks than layers instead of leaving some idle", 0},
-    {"device", OPT_DEVICE, "NAME", 0, "cpu (default) or ref", 0},
-    {"threads", OPT_THREADS, "N", 0, "Threads of each rank (default 1)", 0},
+    ISO_JOB_OPTIONS("Measure", ISO_JOB_MACHINE ", rates of isotome-machine(5)",
+                    ISO_JOB_THREADS),
+    ISO_STRICT_OPTION,
     {"json", OPT_JSON, "F.json", 0, "Write the figures as JSON too", 0},
     {"force", OPT_FORCE, NULL, 0, "Replace F.json if it exists", 0},
     {"quiet", 'q', NULL, 0, "No tables", 0},
@@ -54,31 +29,11 @@ static const struct argp_option bench_options[] = {
 };
 
 typedef struct bench_arguments {
-    iso_bench_options_t bench;
+    iso_job_arguments_t job;
+    iso_bench_options_t bench; /* run is that of job in the end */
     int64_t sizes[ISO_BENCH_MOST_SIZES];
-    const char *split_text;
-    iso_grid_option_t grid;
     bool quiet;
 } bench_arguments_t;
-
-static iso_status_t set_count(const char *text, const char *what, int64_t most,
-                              int *out)
-{
-    int64_t count = 0;
-
-    ISO_TRY(iso_text_parse_int(text, what, 1, most, &count));
-    *out = (int)count;
-    return ISO_OK;
-}
-
-static iso_status_t set_seed(const char *text, uint64_t *seed)
-{
-    int64_t value = 0;
-
-    ISO_TRY(iso_text_parse_int(text, "--seed", 0, INT64_MAX, &value));
-    *seed = (uint64_t)value;
-    return ISO_OK;
-}
 
 /* Into its place among the sizes, which ascend; one that is there already is
  * measured once. */
@@ -126,71 +81,31 @@ static iso_status_t set_sizes(bench_arguments_t *arguments, const char *text)
     return status;
 }
 
-static iso_status_t set_number(bench_arguments_t *arguments, int key,
-                               const char *value)
+static iso_status_t set_option(void *input, int key, const char *value)
 {
+    bench_arguments_t *arguments = input;
     iso_bench_options_t *bench = &arguments->bench;
 
     switch (key) {
     case 'b':
+        arguments->job.has_size = true;
         return set_sizes(arguments, value);
     case OPT_REPEATS:
-        return set_count(value, "--repeats", ISO_BENCH_MOST_REPEATS,
-                         &bench->repeats);
-    case OPT_THREADS:
-        return set_count(value, "--threads", MOST_THREADS, &bench->run.threads);
-    default:
-        return set_seed(value, &bench->seed);
-    }
-}
-
-static void set_flag(bench_arguments_t *arguments, int key)
-{
-    switch (key) {
-    case OPT_STRICT:
-        arguments->bench.run.plan.strict = true;
-        break;
-    case OPT_FORCE:
-        arguments->bench.run.force = true;
-        break;
-    default:
-        arguments->quiet = true;
-        break;
-    }
-}
-
-static iso_status_t set_option(void *input, int key, const char *value)
-{
-    bench_arguments_t *arguments = input;
-    iso_run_options_t *run = &arguments->bench.run;
-
-    switch (key) {
-    case OPT_SPLIT:
-        arguments->split_text = value;
-        return ISO_OK;
-    case OPT_PLAN:
-        run->plan_path = value;
-        return ISO_OK;
-    case OPT_MACHINE:
-        run->machine_path = value;
-        return ISO_OK;
-    case OPT_DEVICE:
-        run->device = value;
-        return ISO_OK;
+        return iso_number_option_count(value, "--repeats",
+                                       ISO_BENCH_MOST_REPEATS, &bench->repeats);
+    case OPT_SEED:
+        return iso_number_option_seed(value, &bench->seed);
     case OPT_JSON:
-        arguments->bench.json_path = value;
+        bench->json_path = value;
         return ISO_OK;
-    case OPT_STRICT:
     case OPT_FORCE:
-    case 'q':
-        set_flag(arguments, key);
+        arguments->job.run.force = true;
         return ISO_OK;
-    case ISO_OPT_GRID:
-    case ISO_OPT_STAGES:
-    case ISO_OPT_WORKERS:
-        return iso_grid_option_set(&arguments->grid, key, value, &run->plan);
+    case 'q':
+        arguments->quiet = true;
+        return ISO_OK;
     default:
-        return set_number(arguments, key, value);
+        return iso_job_arguments_set(&arguments->job, key, value);
     }
 }
 
@@ -206,56 +121,34 @@ static const iso_syntax_t bench_syntax = {
            "up, and outputs are written nowhere.",
 };
 
-static iso_status_t check_arguments(const bench_arguments_t *arguments)
+static iso_status_t read_arguments(int argc, char **argv,
+                                   bench_arguments_t *arguments)
 {
-    const iso_bench_options_t *bench = &arguments->bench;
-    const iso_run_options_t *run = &bench->run;
+    iso_job_arguments_t *job = &arguments->job;
 
-    if (run->plan_path != NULL &&
-        (arguments->split_text != NULL || bench->n_sizes > 0 ||
-         run->plan.strict ||
-         iso_grid_option_given(&arguments->grid, &run->plan))) {
-        return iso_fail(ISO_INVAL, "--plan decides grid, split and "
-                                   "micro-batch: leave out --grid, --stages, "
-                                   "--workers, --split, --micro-batch and "
-                                   "--strict");
-    }
-    if (run->force && bench->json_path == NULL) {
+    ISO_TRY(iso_arguments_parse(&bench_syntax, argc, argv, arguments,
+                                &job->run.model));
+    ISO_TRY(iso_job_arguments_check(job, NULL));
+    if (job->run.force && arguments->bench.json_path == NULL) {
         return iso_fail(ISO_INVAL, "--force replaces the file of --json: "
                                    "give one, or leave it out");
     }
-    return ISO_OK;
-}
-
-/* split  [out]  iso_layer_split_free() it in any case */
-static iso_status_t read_arguments(int argc, char **argv,
-                                   bench_arguments_t *arguments,
-                                   iso_layer_split_t *split)
-{
-    iso_run_options_t *run = &arguments->bench.run;
-
-    ISO_TRY(
-        iso_arguments_parse(&bench_syntax, argc, argv, arguments, &run->model));
-    ISO_TRY(check_arguments(arguments));
+    ISO_TRY(iso_job_arguments_end(job));
+    arguments->bench.run = job->run;
     arguments->bench.sizes = arguments->sizes;
-    ISO_TRY(iso_grid_option_end(&arguments->grid, &run->plan));
-    return iso_split_option(arguments->split_text, &run->plan, split);
+    return ISO_OK;
 }
 
 int iso_cmd_bench(int argc, char **argv)
 {
-    bench_arguments_t arguments = {
-        .bench = {
-            .run = {.device = "cpu", .threads = 1}, .repeats = 9, .seed = 1}};
-    iso_layer_split_t split = {0};
-    iso_status_t status =
-        iso_job_begin(read_arguments(argc, argv, &arguments, &split));
+    bench_arguments_t arguments = {.job = {.takes_strict = true},
+                                   .bench = {.repeats = 9, .seed = 1}};
+    iso_status_t status = iso_job_begin(read_arguments(argc, argv, &arguments));
 
     if (status == ISO_OK) {
         status = iso_bench(&arguments.bench, MPI_COMM_WORLD,
                            arguments.quiet ? NULL : stdout);
     }
-    iso_layer_split_free(&split);
-    iso_grid_option_free(&arguments.grid);
+    iso_job_arguments_free(&arguments.job);
     return iso_job_end(status);
 }

@@ -1,13 +1,12 @@
 #include "isotome/calibrate.h"
 #include "isotome/error.h"
 
-#include "base/text.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/job.h"
+#include "tools/number_option.h"
 
 enum { OPT_THREADS = 256, OPT_FORCE };
-enum { MOST_THREADS = 4096 };
 
 static const struct argp_option calibrate_options[] = {
     {"output", 'o', "M.json", 0, "Machine file to write", 0},
@@ -22,16 +21,6 @@ typedef struct calibrate_arguments {
     bool quiet;
 } calibrate_arguments_t;
 
-static iso_status_t set_threads(calibrate_arguments_t *arguments,
-                                const char *text)
-{
-    int64_t threads = 0;
-
-    ISO_TRY(iso_text_parse_int(text, "--threads", 1, MOST_THREADS, &threads));
-    arguments->calibrate.threads = (int)threads;
-    return ISO_OK;
-}
-
 static iso_status_t set_option(void *input, int key, const char *value)
 {
     calibrate_arguments_t *arguments = input;
@@ -41,7 +30,7 @@ static iso_status_t set_option(void *input, int key, const char *value)
         arguments->calibrate.path = value;
         return ISO_OK;
     case OPT_THREADS:
-        return set_threads(arguments, value);
+        return iso_number_option_threads(value, &arguments->calibrate.threads);
     case OPT_FORCE:
         arguments->calibrate.force = true;
         return ISO_OK;

@@ -2,16 +2,16 @@
 #include "isotome/error.h"
 
 #include "base/log.h"
-#include "base/text.h"
 #include "par/par.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/equiv_output.h"
 #include "tools/job.h"
+#include "tools/number_option.h"
 
 #include <string.h>
 
-enum { MOST_THREADS = 4096, NUMBER_BYTES = 16 };
+enum { NUMBER_BYTES = 16 };
 
 enum {
     OPT_CONTROL = 256,
@@ -56,30 +56,20 @@ static iso_status_t set_control(const char *text, bool *blis)
                : iso_fail(ISO_INVAL, "--control: '%s', expected blis", text);
 }
 
-static iso_status_t set_seed(const char *text, uint64_t *seed)
-{
-    int64_t value = 0;
-
-    ISO_TRY(iso_text_parse_int(text, "--seed", 0, INT64_MAX, &value));
-    *seed = (uint64_t)value;
-    return ISO_OK;
-}
-
 /* One of the numbers; a text that is too long is no number. */
 static iso_status_t add_threads(const char *begin, size_t length,
                                 iso_equiv_options_t *equiv)
 {
     char number[NUMBER_BYTES];
-    int64_t value = 0;
 
     if (equiv->n_threads == ISO_EQUIV_MOST_THREADS) {
         return iso_fail(ISO_INVAL, "--threads: more than %d numbers",
                         (int)ISO_EQUIV_MOST_THREADS);
     }
     (void)snprintf(number, sizeof number, "%.*s", (int)length, begin);
-    ISO_TRY(iso_text_parse_int(length < sizeof number ? number : begin,
-                               "--threads", 1, MOST_THREADS, &value));
-    equiv->threads[equiv->n_threads++] = (int)value;
+    ISO_TRY(iso_number_option_threads(length < sizeof number ? number : begin,
+                                      &equiv->threads[equiv->n_threads]));
+    equiv->n_threads++;
     return ISO_OK;
 }
 
@@ -107,7 +97,7 @@ static iso_status_t set_option(void *input, int key, const char *value)
     case OPT_CONTROL:
         return set_control(value, &arguments->equiv.blis);
     case OPT_SEED:
-        return set_seed(value, &arguments->equiv.seed);
+        return iso_number_option_seed(value, &arguments->equiv.seed);
     case OPT_THREADS:
         return set_threads(value, &arguments->equiv);
     case 'o':

@@ -3,27 +3,20 @@
 #include "isotome/error.h"
 
 #include "base/mem.h"
-#include "base/text.h"
+#include "tools/number_option.h"
 
 #include <string.h>
-
-static iso_status_t set_count(const char *text, const char *what, int *out)
-{
-    int64_t count = 0;
-
-    ISO_TRY(iso_text_parse_int(text, what, 1, ISO_MAX_WORLD, &count));
-    *out = (int)count;
-    return ISO_OK;
-}
 
 iso_status_t iso_grid_option_set(iso_grid_option_t *option, int key,
                                  const char *value, iso_plan_options_t *options)
 {
     switch (key) {
     case ISO_OPT_STAGES:
-        return set_count(value, "--stages", &options->stages);
+        return iso_number_option_count(value, "--stages", ISO_MAX_WORLD,
+                                       &options->stages);
     case ISO_OPT_WORKERS:
-        return set_count(value, "--workers", &options->workers);
+        return iso_number_option_count(value, "--workers", ISO_MAX_WORLD,
+                                       &options->workers);
     default:
         option->grid_text = value;
         return ISO_OK;
@@ -40,7 +33,7 @@ static iso_status_t read_width(char *text, int *width_out)
         length--;
     }
     text[length] = '\0';
-    return set_count(text, "--grid", width_out);
+    return iso_number_option_count(text, "--grid", ISO_MAX_WORLD, width_out);
 }
 
 /* list: widths, each of which ends with a zero now. */

@@ -5,25 +5,17 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "plan/plan_segments.h"
-#include "tools/split_option.h"
+#include "tools/number_option.h"
 
 #include <stdio.h>
-
-static iso_status_t set_ranks(iso_plan_arguments_t *arguments, const char *text)
-{
-    int64_t ranks = 0;
-
-    ISO_TRY(iso_text_parse_int(text, "--ranks", 1, ISO_MAX_WORLD, &ranks));
-    arguments->options.world = (int)ranks;
-    return ISO_OK;
-}
 
 static iso_status_t set_number(iso_plan_arguments_t *arguments, int key,
                                const char *value)
 {
     switch (key) {
     case 'n':
-        return set_ranks(arguments, value);
+        return iso_number_option_count(value, "--ranks", ISO_MAX_WORLD,
+                                       &arguments->options.world);
     case 'b':
         return iso_text_parse_int(value, "--micro-batch", 1, INT32_MAX,
                                   &arguments->options.micro_batch);

@@ -9,11 +9,10 @@
 #include "isotome/plan.h"
 
 #include "tools/grid_option.h"
+#include "tools/split_option.h"
 
 enum {
-    ISO_OPT_SPLIT = 256,
-    ISO_OPT_MACHINE,
-    ISO_OPT_STRICT,
+    ISO_OPT_MACHINE = 256,
     ISO_OPT_RANKS_PER_HOST,
     ISO_OPT_DEVICE,
     ISO_OPT_OWN, /* first of a command's own options */
@@ -28,17 +27,13 @@ enum {
     {"batch", 0, NULL, OPTION_ALIAS, NULL, 0}, \
     {"samples", 's', "S", 0, \
      "Samples in the whole job; gives the predicted time of the job", 0}, \
-    {"split", ISO_OPT_SPLIT, "SPLIT", 0, \
-     "Layers of each stage: a,b,.. (rank 0 holds the last), even, memory or " \
-     "balanced (default)", \
-     0}, \
+    ISO_SPLIT_OPTION, \
     ISO_GRID_OPTIONS, \
     {"machine", ISO_OPT_MACHINE, "M.json", 0, \
      "Figures of the machine (default: those of isotome-machine(5))", 0}, \
     {"ranks-per-host", ISO_OPT_RANKS_PER_HOST, "K", 0, \
      "Without --machine: ranks on one host (default: all)", 0}, \
-    {"strict", ISO_OPT_STRICT, NULL, 0, \
-     "Refuse more ranks than layers instead of leaving some idle", 0}, \
+    ISO_STRICT_OPTION, \
     {"device", ISO_OPT_DEVICE, "RULE", 0, \
      "Show what this rule places where, isotome-devices(7)", 0}, \
     {"place", 0, NULL, OPTION_ALIAS, NULL, 0}
