@@ -46,18 +46,22 @@ typedef struct iso_affinity {
  * collective. */
 iso_affinity_t iso_affinity_here(int threads);
 
+/* Is it bound, and to no cores but these? Such ranks share them. Not
+ * collective. */
+bool iso_affinity_is_within(const iso_affinity_t *rank,
+                            const iso_cores_t *cores);
+
 /*
- * Find ranks of one host that are bound and share cores: fewer than they have
- * threads. Not collective.
+ * Find a bound rank whose cores are fewer than the threads of all ranks of the
+ * host that are bound within them, itself among these; of several, the first
+ * with the fewest cores. More threads than a rank has cores count as one for
+ * each core. Not found are ranks that have too few cores together, but none of
+ * which may use them all: launchers do not bind so. Not collective.
  *
- * ranks    [in]   (n) bindings
- * shares   [out]  (n) these have no cores but the shared ones; of several
- *                 such groups one is found
- * cores    [out]  the cores that they share; none when nobody shares
- * Errors: ISO_NOMEM.
+ * ranks  [in]  (n) bindings
+ * Returns its index, n when there is none.
  */
-iso_status_t iso_affinity_sharing(const iso_affinity_t *ranks, int n,
-                                  bool *shares_out, iso_cores_t *cores_out);
+int iso_affinity_sharing(const iso_affinity_t *ranks, int n);
 
 /*
  * What there is to say of the ranks of one host, a line without its end;
