@@ -14,6 +14,22 @@
 enum { ISO__CALIBRATE_REPEATS = 15 };
 
 /*
+ * What a stage does between two messages or exchanges: it leaves nothing of
+ * either in a cache of so many bytes.
+ *
+ * room  [in,out]  (bytes)
+ */
+static inline void iso__calibrate_compute_between(volatile char *room,
+                                                  int bytes)
+{
+    enum { CACHE_LINE = 64 };
+
+    for (int i = 0; i < bytes; i += CACHE_LINE) {
+        room[i]++;
+    }
+}
+
+/*
  * Measure what this rank computes and copies: all rates and bandwidths of
  * figures; host and memory are left.
  *

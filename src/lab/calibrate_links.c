@@ -87,7 +87,9 @@ static int find_pairs(const iso_machine_t *machine, iso_link_kind_t kind,
 
 /* -- messages -- */
 
-enum { BETWEEN_BYTES = 64 * 1024, CACHE_LINE = 64 };
+/* More than a core's first cache, so that both ends are about as far, as
+ * workers are. */
+enum { BETWEEN_BYTES = 64 * 1024 };
 
 static void to_and_fro(MPI_Comm comm, char *buffer, int bytes, int peer,
                        bool begins)
@@ -102,15 +104,6 @@ static void to_and_fro(MPI_Comm comm, char *buffer, int bytes, int peer,
     }
 }
 
-/* What a stage does between two messages: it leaves them nothing in a core's
- * first cache. Both ends are then about as far, as workers are. */
-static void compute_between(volatile char *room)
-{
-    for (int i = 0; i < BETWEEN_BYTES; i += CACHE_LINE) {
-        room[i]++;
-    }
-}
-
 /* seconds [out] (N_SIZES, REPEATS) of one message, at both ends. */
 static void time_pair(MPI_Comm comm, char *buffer, int peer, bool begins,
                       double seconds[N_SIZES][ISO__CALIBRATE_REPEATS])
@@ -119,7 +112,7 @@ static void time_pair(MPI_Comm comm, char *buffer, int peer, bool begins,
 
     for (int i = 0; i < N_SIZES; i++) {
         for (int repeat = -2; repeat < ISO__CALIBRATE_REPEATS; repeat++) {
-            compute_between(room);
+            iso__calibrate_compute_between(room, BETWEEN_BYTES);
 
             const double begin_s = iso_clock_s();
 

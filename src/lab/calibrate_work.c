@@ -364,27 +364,24 @@ static iso_status_t measure_memory(iso_device_t *device, MPI_Comm comm,
 
 /* -- copies -- */
 
-/* Every other row of a value, as a cut along an inner axis gives it; and what
- * a stage computes between two exchanges, which leaves nothing of either in
- * the caches of one core. */
+/* Every other row of a value, as a cut along an inner axis gives it; between
+ * two of them more than the caches of one core hold. */
 enum {
     COPY_ROWS = 512,
     COPY_ROW_BYTES = 4096,
     COPY_BYTES = COPY_ROWS * COPY_ROW_BYTES,
-    BETWEEN_BYTES = 4 * COPY_BYTES,
-    CACHE_LINE = 64
+    BETWEEN_BYTES = 4 * COPY_BYTES
 };
 
 static iso_status_t time_copies(const iso_copy_t *copy, char *to,
-                                const char *from, volatile char *between,
+                                const char *from, char *between,
                                 iso_timing_t *timing_out)
 {
     double seconds[ISO__CALIBRATE_REPEATS];
 
     for (int i = 0; i < ISO__CALIBRATE_REPEATS; i++) {
-        for (int k = 0; k < BETWEEN_BYTES; k += CACHE_LINE) {
-            between[k]++;
-        }
+        iso__calibrate_compute_between(between, BETWEEN_BYTES);
+
         const double begin_s = iso_clock_s();
 
         iso_copy_run(copy, from, to);
