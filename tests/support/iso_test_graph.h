@@ -103,6 +103,52 @@ static inline iso_node_id_t test_binary(iso_graph_t *graph, const char *name,
                      (const iso_node_id_t[]){a, b, ISO_NO_NODE}, NULL);
 }
 
+/* A leaf of f32 that is named by its place in the graph. */
+static inline iso_node_id_t test_leaf(iso_graph_t *graph, bool is_param,
+                                      int rank, const int64_t *dims)
+{
+    const iso_shape_t shape = iso_shape_of(rank, dims);
+    iso_node_id_t id = ISO_NO_NODE;
+    char name[32];
+
+    (void)snprintf(name, sizeof name, "leaf%d", iso_graph_node_count(graph));
+    CU_ASSERT_EQUAL_FATAL(
+        (is_param ? iso_graph_add_param : iso_graph_add_input)(
+            graph, name, ISO_DTYPE_F32, &shape, &id),
+        ISO_OK);
+    return id;
+}
+
+/* A node without a name, of any number of inputs and attributes. */
+static inline iso_node_id_t test_add(iso_graph_t *graph, iso_op_t op,
+                                     int n_inputs, const iso_node_id_t *inputs,
+                                     int n_attrs, const iso_attr_t *attrs)
+{
+    const iso_node_spec_t spec = {.op = op,
+                                  .n_inputs = n_inputs,
+                                  .inputs = inputs,
+                                  .n_attrs = n_attrs,
+                                  .attrs = attrs};
+    iso_node_id_t id = ISO_NO_NODE;
+    const iso_status_t status = iso_graph_add(graph, &spec, &id);
+
+    if (status != ISO_OK) {
+        (void)fprintf(stderr, "%s\n", iso_error_text());
+    }
+    CU_ASSERT_EQUAL_FATAL(status, ISO_OK);
+    return id;
+}
+
+/* values: (count), borrowed */
+static inline iso_attr_t test_ints(const char *name, int count,
+                                   const int64_t *values)
+{
+    return (iso_attr_t){.name = name,
+                        .kind = ISO_ATTR_INTS,
+                        .count = count,
+                        .value.ints = values};
+}
+
 static inline void test_output(iso_graph_t *graph, const char *name,
                                iso_node_id_t node)
 {

@@ -22,49 +22,6 @@ static const iso_shape_t *shape_of(const net_t *net, iso_node_id_t id)
     return &iso_graph_node(net->graph, id)->shape;
 }
 
-static iso_node_id_t add_leaf(net_t *net, bool is_param, int rank,
-                              const int64_t *dims)
-{
-    const iso_shape_t shape = iso_shape_of(rank, dims);
-    iso_node_id_t id = ISO_NO_NODE;
-    char name[32];
-
-    (void)snprintf(name, sizeof name, "leaf%d",
-                   iso_graph_node_count(net->graph));
-    CU_ASSERT_EQUAL_FATAL(
-        (is_param ? iso_graph_add_param : iso_graph_add_input)(
-            net->graph, name, ISO_DTYPE_F32, &shape, &id),
-        ISO_OK);
-    return id;
-}
-
-static iso_attr_t ints(const char *name, int count, const int64_t *values)
-{
-    return (iso_attr_t){.name = name,
-                        .kind = ISO_ATTR_INTS,
-                        .count = count,
-                        .value.ints = values};
-}
-
-static iso_node_id_t add(net_t *net, iso_op_t op, int n_inputs,
-                         const iso_node_id_t *inputs, int n_attrs,
-                         const iso_attr_t *attrs)
-{
-    const iso_node_spec_t spec = {.op = op,
-                                  .n_inputs = n_inputs,
-                                  .inputs = inputs,
-                                  .n_attrs = n_attrs,
-                                  .attrs = attrs};
-    iso_node_id_t id = ISO_NO_NODE;
-    const iso_status_t status = iso_graph_add(net->graph, &spec, &id);
-
-    if (status != ISO_OK) {
-        (void)fprintf(stderr, "%s\n", iso_error_text());
-    }
-    CU_ASSERT_EQUAL_FATAL(status, ISO_OK);
-    return id;
-}
-
 /* Most often a late one, so that the network is deep. */
 static iso_node_id_t pick_value(net_t *net)
 {
@@ -103,34 +60,36 @@ static iso_node_id_t add_conv(net_t *net, iso_node_id_t x)
     const int64_t groups = kind == 0 ? in : kind == 1 && in % 32 == 0 ? 2 : 1;
     const int64_t out = kind == 0 ? in : groups == 2 ? 32 : lanes[pick(net, 8)];
     const int64_t dims[] = {kind == 2 ? in : out, in / groups, kernel, kernel};
-    const iso_attr_t attrs[] = {ints("groups", 1, &groups),
-                                ints("pads", 4, three_pads)};
-    const iso_node_id_t inputs[] = {x,
-                                    add_leaf(net, pick(net, 8) > 0, 4, dims)};
+    const iso_attr_t attrs[] = {test_ints("groups", 1, &groups),
+                                test_ints("pads", 4, three_pads)};
+    const iso_node_id_t inputs[] = {
+        x, test_leaf(net->graph, pick(net, 8) > 0, 4, dims)};
 
-    return add(net, ISO_OP_CONV, 2, inputs, kernel == 3 ? 2 : 1, attrs);
+    return test_add(net->graph, ISO_OP_CONV, 2, inputs, kernel == 3 ? 2 : 1,
+                    attrs);
 }
 
 static iso_node_id_t add_pool(net_t *net, iso_node_id_t x)
 {
     const int64_t kernel[] = {1 + pick(net, 2), 1};
-    const iso_attr_t attr = ints("kernel", 2, kernel);
+    const iso_attr_t attr = test_ints("kernel", 2, kernel);
 
     if (shape_of(net, x)->dim[2].size < kernel[0]) {
         return x;
     }
-    return add(net, pick(net, 2) == 0 ? ISO_OP_MAX_POOL : ISO_OP_AVG_POOL, 1,
-               &x, 1, &attr);
+    return test_add(net->graph,
+                    pick(net, 2) == 0 ? ISO_OP_MAX_POOL : ISO_OP_AVG_POOL, 1,
+                    &x, 1, &attr);
 }
 
 static iso_node_id_t add_mean(net_t *net, iso_node_id_t x)
 {
     const int64_t axes[] = {2, 3};
     const int64_t keep = pick(net, 2);
-    const iso_attr_t attrs[] = {ints("axes", 2 - pick(net, 4) / 3, axes),
-                                ints("keep_dims", 1, &keep)};
+    const iso_attr_t attrs[] = {test_ints("axes", 2 - pick(net, 4) / 3, axes),
+                                test_ints("keep_dims", 1, &keep)};
 
-    return add(net, ISO_OP_REDUCE_MEAN, 1, &x, 2, attrs);
+    return test_add(net->graph, ISO_OP_REDUCE_MEAN, 1, &x, 2, attrs);
 }
 
 static iso_node_id_t add_gate(net_t *net, iso_node_id_t x)
@@ -139,25 +98,25 @@ static iso_node_id_t add_gate(net_t *net, iso_node_id_t x)
     const int64_t dims[] = {pick(net, 2) == 0 ? 1 : shape->dim[0].size,
                             shape->dim[1].size, 1,
                             pick(net, 4) == 0 ? shape->dim[3].size : 1};
-    const iso_node_id_t inputs[] = {x,
-                                    add_leaf(net, pick(net, 2) == 0, 4, dims)};
+    const iso_node_id_t inputs[] = {
+        x, test_leaf(net->graph, pick(net, 2) == 0, 4, dims)};
 
-    return add(net, ISO_OP_MUL, 2, inputs, 0, NULL);
+    return test_add(net->graph, ISO_OP_MUL, 2, inputs, 0, NULL);
 }
 
 static iso_node_id_t add_norm(net_t *net, iso_node_id_t x)
 {
     const iso_node_id_t s =
-        add_leaf(net, true, 1, &shape_of(net, x)->dim[1].size);
+        test_leaf(net->graph, true, 1, &shape_of(net, x)->dim[1].size);
 
-    return add(net, ISO_OP_BATCH_NORM, 5,
-               (const iso_node_id_t[]){x, s, s, s, s}, 0, NULL);
+    return test_add(net->graph, ISO_OP_BATCH_NORM, 5,
+                    (const iso_node_id_t[]){x, s, s, s, s}, 0, NULL);
 }
 
 static iso_node_id_t add_image_op(net_t *net, iso_node_id_t x)
 {
     static const int64_t swap[] = {0, 1, 3, 2};
-    const iso_attr_t perm = ints("perm", 4, swap);
+    const iso_attr_t perm = test_ints("perm", 4, swap);
 
     switch (pick(net, 12)) {
     case 0:
@@ -169,7 +128,7 @@ static iso_node_id_t add_image_op(net_t *net, iso_node_id_t x)
     case 3:
         return add_norm(net, x);
     case 4:
-        return add(net, ISO_OP_TRANSPOSE, 1, &x, 1, &perm);
+        return test_add(net->graph, ISO_OP_TRANSPOSE, 1, &x, 1, &perm);
     default:
         return add_conv(net, x);
     }
@@ -184,11 +143,12 @@ static iso_node_id_t add_product(net_t *net, iso_node_id_t x)
     const int64_t n = pick(net, 2) == 0 ? k : 1 + pick(net, 40);
     const int64_t trans_b = shape->rank == 2 ? pick(net, 2) : 0;
     const int64_t dims[] = {trans_b == 1 ? n : k, trans_b == 1 ? k : n};
-    const iso_attr_t attr = ints("trans_b", 1, &trans_b);
-    const iso_node_id_t inputs[] = {x, add_leaf(net, true, 2, dims)};
+    const iso_attr_t attr = test_ints("trans_b", 1, &trans_b);
+    const iso_node_id_t inputs[] = {x, test_leaf(net->graph, true, 2, dims)};
 
-    return shape->rank == 2 ? add(net, ISO_OP_GEMM, 2, inputs, 1, &attr)
-                            : add(net, ISO_OP_MATMUL, 2, inputs, 0, NULL);
+    return shape->rank == 2
+               ? test_add(net->graph, ISO_OP_GEMM, 2, inputs, 1, &attr)
+               : test_add(net->graph, ISO_OP_MATMUL, 2, inputs, 0, NULL);
 }
 
 /* Rows of what is left; or the last two dims, swapped. */
@@ -201,10 +161,10 @@ static iso_node_id_t add_reshape(net_t *net, iso_node_id_t x)
     const int64_t swapped[] = {rows, shape->dim[1].size, shape->dim[3].size,
                                shape->dim[2].size};
     const iso_attr_t attr = shape->rank == 4 && pick(net, 2) == 0
-                                ? ints("shape", 4, swapped)
-                                : ints("shape", 2, flat);
+                                ? test_ints("shape", 4, swapped)
+                                : test_ints("shape", 2, flat);
 
-    return add(net, ISO_OP_RESHAPE, 1, &x, 1, &attr);
+    return test_add(net->graph, ISO_OP_RESHAPE, 1, &x, 1, &attr);
 }
 
 static iso_node_id_t add_sum(net_t *net, iso_node_id_t x)
@@ -218,27 +178,27 @@ static iso_node_id_t add_sum(net_t *net, iso_node_id_t x)
         for (int axis = 0; axis < shape_of(net, x)->rank; axis++) {
             dims[axis] = shape_of(net, x)->dim[axis].size;
         }
-        inputs[1] =
-            add_leaf(net, pick(net, 2) == 0, shape_of(net, x)->rank, dims);
+        inputs[1] = test_leaf(net->graph, pick(net, 2) == 0,
+                              shape_of(net, x)->rank, dims);
     }
     if (is_first) {
         inputs[0] = inputs[1];
         inputs[1] = x;
     }
-    return add(net, pick(net, 5) == 0 ? ISO_OP_SUB : ISO_OP_ADD, 2, inputs, 0,
-               NULL);
+    return test_add(net->graph, pick(net, 5) == 0 ? ISO_OP_SUB : ISO_OP_ADD, 2,
+                    inputs, 0, NULL);
 }
 
 static iso_node_id_t add_concat(net_t *net, iso_node_id_t x)
 {
     const int64_t axis = 1;
-    const iso_attr_t attr = ints("axis", 1, &axis);
+    const iso_attr_t attr = test_ints("axis", 1, &axis);
     const iso_node_id_t inputs[] = {x, pick_like(net, x, false)};
 
     if (shape_of(net, x)->rank < 2 || shape_of(net, x)->dim[1].size > 100) {
         return x;
     }
-    return add(net, ISO_OP_CONCAT, 2, inputs, 1, &attr);
+    return test_add(net->graph, ISO_OP_CONCAT, 2, inputs, 1, &attr);
 }
 
 static iso_node_id_t add_any(net_t *net, iso_node_id_t x)
@@ -251,7 +211,7 @@ static iso_node_id_t add_any(net_t *net, iso_node_id_t x)
     case 0:
     case 1:
     case 2:
-        return add(net, unary[pick(net, 6)], 1, &x, 0, NULL);
+        return test_add(net->graph, unary[pick(net, 6)], 1, &x, 0, NULL);
     case 3:
     case 4:
         return add_sum(net, x);
@@ -275,7 +235,7 @@ iso_graph_t *random_net(uint64_t *state, int n_nodes)
         const int64_t dims[] = {1 + pick(&net, 2), channels[pick(&net, 8)],
                                 1 + pick(&net, 4), 1 + pick(&net, 4)};
 
-        net.values[net.n_values++] = add_leaf(&net, false, 4, dims);
+        net.values[net.n_values++] = test_leaf(net.graph, false, 4, dims);
     }
     for (int i = 0; i < n_nodes && net.n_values < 256; i++) {
         net.values[net.n_values++] = add_any(&net, pick_value(&net));

@@ -35,35 +35,12 @@ static int64_t pick(net_t *net, int64_t below)
     return test_random_int(net->state, 0, below - 1);
 }
 
-static iso_node_id_t add_leaf(net_t *net, bool is_param, int rank,
-                              const int64_t *dims)
-{
-    const iso_shape_t shape = iso_shape_of(rank, dims);
-    iso_node_id_t id = ISO_NO_NODE;
-    char name[32];
-
-    (void)snprintf(name, sizeof name, "leaf%d",
-                   iso_graph_node_count(net->graph));
-    CU_ASSERT_EQUAL_FATAL(
-        (is_param ? iso_graph_add_param : iso_graph_add_input)(
-            net->graph, name, ISO_DTYPE_F32, &shape, &id),
-        ISO_OK);
-    return id;
-}
-
 static void add(net_t *net, iso_op_t op, int n_inputs,
                 const iso_node_id_t *inputs, int n_attrs,
                 const iso_attr_t *attrs)
 {
-    const iso_node_spec_t spec = {.op = op,
-                                  .n_inputs = n_inputs,
-                                  .inputs = inputs,
-                                  .n_attrs = n_attrs,
-                                  .attrs = attrs};
-
-    CU_ASSERT_EQUAL_FATAL(
-        iso_graph_add(net->graph, &spec, &net->values[net->n_values]), ISO_OK);
-    net->n_values++;
+    net->values[net->n_values++] =
+        test_add(net->graph, op, n_inputs, inputs, n_attrs, attrs);
 }
 
 /* Most often one of the last two. */
@@ -125,8 +102,8 @@ static iso_node_id_t add_operand(net_t *net)
     if (kind == 2) {
         dims[net->rank - 1] = 1;
     }
-    return add_leaf(net, kind < 2 && pick(net, 2) == 0, net->rank - skip,
-                    dims + skip);
+    return test_leaf(net->graph, kind < 2 && pick(net, 2) == 0,
+                     net->rank - skip, dims + skip);
 }
 
 /* One of the operands is of full rank, so that the result is a row or one
@@ -156,19 +133,16 @@ static void add_row_op(net_t *net)
                                    ISO_OP_LOG_SOFTMAX, ISO_OP_LAYER_NORM};
     const iso_op_t op = ops[pick(net, 8)];
     const int64_t axis = net->rank - 1;
-    const iso_attr_t attr = {
-        .name =
-            iso_op_info(op)->op_class == ISO_OP_CLASS_REDUCE ? "axes" : "axis",
-        .kind = ISO_ATTR_INTS,
-        .count = 1,
-        .value.ints = &axis};
+    const iso_attr_t attr = test_ints(
+        iso_op_info(op)->op_class == ISO_OP_CLASS_REDUCE ? "axes" : "axis", 1,
+        &axis);
     iso_node_id_t inputs[3] = {pick_full(net)};
     int n_inputs = 1;
 
     if (op == ISO_OP_LAYER_NORM) {
         n_inputs = 2 + (int)pick(net, 2);
         for (int i = 1; i < n_inputs; i++) {
-            inputs[i] = add_leaf(net, true, 1, &net->dims[axis]);
+            inputs[i] = test_leaf(net->graph, true, 1, &net->dims[axis]);
         }
     }
     add(net, op, n_inputs, inputs, 1, &attr);
@@ -186,10 +160,10 @@ static void add_product(net_t *net)
 
     memcpy(dims, net->dims, sizeof dims);
     dims[net->rank - 1] = length;
-    inputs[0] = add_leaf(net, false, net->rank, dims);
-    inputs[1] =
-        add_leaf(net, pick(net, 3) > 0, 2, (const int64_t[]){length, n});
-    inputs[2] = add_leaf(net, true, 1, &n);
+    inputs[0] = test_leaf(net->graph, false, net->rank, dims);
+    inputs[1] = test_leaf(net->graph, pick(net, 3) > 0, 2,
+                          (const int64_t[]){length, n});
+    inputs[2] = test_leaf(net->graph, true, 1, &n);
     add(net, ISO_OP_MATMUL, n_inputs, inputs, 0, NULL);
 }
 
@@ -210,7 +184,8 @@ static net_t random_chain(uint64_t *state, bool has_product)
     if (has_product) {
         add_product(&net);
     } else {
-        net.values[net.n_values++] = add_leaf(&net, false, net.rank, net.dims);
+        net.values[net.n_values++] =
+            test_leaf(net.graph, false, net.rank, net.dims);
     }
     for (int i = 0; i < n_links; i++) {
         const int64_t kind = has_product ? 2 + pick(&net, 6) : pick(&net, 8);

@@ -121,29 +121,6 @@ static int64_t pick(net_t *net, int64_t below)
     return test_random_int(net->state, 0, below - 1);
 }
 
-static iso_node_id_t add(net_t *net, iso_op_t op, int n_inputs,
-                         const iso_node_id_t *inputs, int n_attrs,
-                         const iso_attr_t *attrs)
-{
-    const iso_node_spec_t spec = {.op = op,
-                                  .n_inputs = n_inputs,
-                                  .inputs = inputs,
-                                  .n_attrs = n_attrs,
-                                  .attrs = attrs};
-    iso_node_id_t id = ISO_NO_NODE;
-
-    CU_ASSERT_EQUAL_FATAL(iso_graph_add(net->graph, &spec, &id), ISO_OK);
-    return id;
-}
-
-static iso_attr_t ints(const char *name, int count, const int64_t *values)
-{
-    return (iso_attr_t){.name = name,
-                        .kind = ISO_ATTR_INTS,
-                        .count = count,
-                        .value.ints = values};
-}
-
 /* A leaf from which `dims` come when the slice and the transpose below are
  * applied: which are added, or one of them. */
 static iso_node_id_t add_operand(net_t *net, int rank, const int64_t *dims)
@@ -152,15 +129,12 @@ static iso_node_id_t add_operand(net_t *net, int rank, const int64_t *dims)
     const int64_t start = pick(net, 3);
     const int64_t step = 1 + pick(net, 2);
     const int64_t end = start + step * dims[axis];
-    const iso_attr_t slice[] = {ints("starts", 1, &start),
-                                ints("ends", 1, &end), ints("axes", 1, &axis),
-                                ints("steps", 1, &step)};
+    const iso_attr_t slice[] = {
+        test_ints("starts", 1, &start), test_ints("ends", 1, &end),
+        test_ints("axes", 1, &axis), test_ints("steps", 1, &step)};
     int64_t perm[ISO_MAX_RANK];
     int64_t wide[ISO_MAX_RANK];
     int64_t turned[ISO_MAX_RANK];
-    iso_shape_t shape;
-    iso_node_id_t id = ISO_NO_NODE;
-    char name[32];
 
     memcpy(wide, dims, (size_t)rank * sizeof *wide);
     wide[axis] = end + pick(net, 2);
@@ -177,17 +151,12 @@ static iso_node_id_t add_operand(net_t *net, int rank, const int64_t *dims)
     for (int i = 0; i < rank; i++) {
         turned[perm[i]] = wide[i];
     }
-    shape = iso_shape_of(rank, turned);
-    (void)snprintf(name, sizeof name, "x%d", iso_graph_node_count(net->graph));
-    CU_ASSERT_EQUAL_FATAL(
-        iso_graph_add_input(net->graph, name, ISO_DTYPE_F32, &shape, &id),
-        ISO_OK);
-    id = add(net, ISO_OP_TRANSPOSE, 1, &id, 1,
-             &(iso_attr_t){.name = "perm",
-                           .kind = ISO_ATTR_INTS,
-                           .count = rank,
-                           .value.ints = perm});
-    return add(net, ISO_OP_SLICE, 1, &id, 4, slice);
+    const iso_attr_t turn = test_ints("perm", rank, perm);
+    const iso_node_id_t leaf = test_leaf(net->graph, false, rank, turned);
+    const iso_node_id_t id =
+        test_add(net->graph, ISO_OP_TRANSPOSE, 1, &leaf, 1, &turn);
+
+    return test_add(net->graph, ISO_OP_SLICE, 1, &id, 4, slice);
 }
 
 static void add_product(net_t *net)
@@ -206,7 +175,8 @@ static void add_product(net_t *net)
 
     inputs[0] = add_operand(net, rank, a + 4 - rank);
     inputs[1] = add_operand(net, b_rank, b + 4 - b_rank);
-    test_output(net->graph, "y", add(net, ISO_OP_MATMUL, 2, inputs, 0, NULL));
+    test_output(net->graph, "y",
+                test_add(net->graph, ISO_OP_MATMUL, 2, inputs, 0, NULL));
 }
 
 static void test_random_products(void)
