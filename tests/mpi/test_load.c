@@ -11,8 +11,6 @@
 #include "iso_test_graph.h"
 #include "model_samples.h"
 
-#include <hdf5.h>
-
 #include <inttypes.h>
 
 static void test_writing_the_model(void)
@@ -372,12 +370,6 @@ static void test_memory(void)
     }
 }
 
-static void test_nothing_is_left(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, model_blocks);
-    CU_ASSERT_EQUAL(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
-}
-
 int main(int argc, char **argv)
 {
     CU_TestInfo tests[] = {
@@ -387,7 +379,7 @@ int main(int argc, char **argv)
         {"binding", test_binding},
         {"packed weights", test_packed_weights},
         {"memory", test_memory},
-        {"nothing is left", test_nothing_is_left},
+        {"nothing is left", model_test_nothing_is_left},
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {

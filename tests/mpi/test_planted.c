@@ -13,7 +13,7 @@
 #include "exec/exchanger.h"
 #include "graph/pass.h"
 #include "graph_text.h"
-#include "iso_test_folder.h"
+#include "iso_test_folder_mpi.h"
 #include "iso_test_graph.h"
 #include "kernel/cpu/direct/pack.h"
 #include "par/par.h"
@@ -51,7 +51,6 @@ typedef enum fault {
 
 static fault_t fault;
 static int64_t done; /* times that the fault struck */
-static int64_t blocks_at_start;
 
 static int rank_here(void)
 {
@@ -291,20 +290,6 @@ static void write_model(void)
     iso_graph_destroy(&graph);
 }
 
-/* All ranks in one folder, which rank 0 makes and removes. */
-static int begin(void)
-{
-    char folder[512] = "";
-
-    if (rank_here() == 0) {
-        scratch_begin();
-        (void)!getcwd(folder, sizeof folder);
-    }
-    MPI_Bcast(folder, (int)sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
-    blocks_at_start = iso_mem_count().blocks;
-    return chdir(folder) != 0 ? 1 : 0;
-}
-
 static void test_writing_the_model(void)
 {
     if (rank_here() == 0) {
@@ -474,9 +459,7 @@ static void test_changed_message(void)
 
 static void test_nothing_is_left(void)
 {
-    MPI_Barrier(MPI_COMM_WORLD);
-    CU_ASSERT_EQUAL(scratch_count(), 1);
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
+    scratch_check_mpi(1);
 }
 
 int main(int argc, char **argv)
@@ -496,7 +479,7 @@ int main(int argc, char **argv)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"planted", begin, NULL, NULL, NULL, tests},
+        {"planted", scratch_begin_mpi, NULL, NULL, NULL, tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -7,12 +7,10 @@
 #include "isotome/error.h"
 #include "isotome/model_file.h"
 
-#include "base/mem.h"
 #include "exec/rehearsal.h"
 #include "graph/pass.h"
 #include "graph_text.h"
-#include "iso_test.h"
-#include "iso_test_folder.h"
+#include "iso_test_folder_mpi.h"
 #include "iso_test_graph.h"
 #include "kernel/cpu.h"
 #include "par/par.h"
@@ -38,7 +36,6 @@ static const int64_t parts[PARTS] = {2, 1, 5, 1};
 
 static int64_t steps;        /* of this rank so far */
 static int64_t failing = -1; /* the step that fails, at the last rank */
-static int64_t blocks_at_start;
 
 iso_status_t
 real_run_step(iso_cpu_t *cpu,
@@ -58,19 +55,6 @@ iso_status_t planted_run_step(iso_cpu_t *cpu, const iso_cpu_step_t *step)
         return iso_fail(ISO_UNSUPPORTED, "a planted failure");
     }
     return real_run_step(cpu, step);
-}
-
-static int begin(void)
-{
-    char folder[512] = "";
-
-    if (iso_par_rank(MPI_COMM_WORLD) == 0) {
-        scratch_begin();
-        (void)!getcwd(folder, sizeof folder);
-    }
-    MPI_Bcast(folder, (int)sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
-    blocks_at_start = iso_mem_count().blocks;
-    return chdir(folder) != 0 ? 1 : 0;
 }
 
 static iso_status_t get_zeros(void *arg, const char *name,
@@ -212,9 +196,7 @@ static void test_ranks_that_disagree(void)
 
 static void test_nothing_is_left(void)
 {
-    MPI_Barrier(MPI_COMM_WORLD);
-    CU_ASSERT_EQUAL(scratch_count(), 1);
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
+    scratch_check_mpi(1);
 }
 
 int main(int argc, char **argv)
@@ -229,7 +211,7 @@ int main(int argc, char **argv)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"rehearsal", begin, NULL, NULL, NULL, tests},
+        {"rehearsal", scratch_begin_mpi, NULL, NULL, NULL, tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -3,13 +3,10 @@
 
 #include "base/mem.h"
 #include "exec/load.h"
-#include "iso_test.h"
 #include "iso_test_call.h"
-#include "iso_test_folder.h"
+#include "iso_test_folder_mpi.h"
 #include "model_samples.h"
 #include "par/par.h"
-
-#include <hdf5.h>
 
 enum { MOST_PARTS = 64 };
 
@@ -35,17 +32,9 @@ static int ranks(void)
     return iso_par_size(MPI_COMM_WORLD);
 }
 
-/* All ranks in one folder, which rank 0 makes and removes. */
 static int begin(void)
 {
-    char folder[512] = "";
-
-    if (rank_here() == 0) {
-        scratch_begin();
-        (void)!getcwd(folder, sizeof folder);
-    }
-    MPI_Bcast(folder, (int)sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
-    return chdir(folder) != 0 ? 1 : model_suite_begin();
+    return scratch_begin_mpi() != 0 ? 1 : model_suite_begin();
 }
 
 /* The first test: what is asserted belongs to one. */
@@ -457,12 +446,6 @@ static void test_no_memory(void)
     iso_model_close(&model);
 }
 
-static void test_nothing_is_left(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, model_blocks);
-    CU_ASSERT_EQUAL(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
-}
-
 int main(int argc, char **argv)
 {
     CU_TestInfo tests[] = {
@@ -479,7 +462,7 @@ int main(int argc, char **argv)
         {"damage of one rank", test_damage_of_one_rank},
         {"random slabs", test_random_slabs},
         {"no memory", test_no_memory},
-        {"nothing is left", test_nothing_is_left},
+        {"nothing is left", model_test_nothing_is_left},
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {

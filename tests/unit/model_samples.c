@@ -19,6 +19,12 @@ int model_suite_begin(void)
     return 0;
 }
 
+void model_test_nothing_is_left(void)
+{
+    CU_ASSERT_EQUAL(iso_mem_count().blocks, model_blocks);
+    CU_ASSERT_EQUAL(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
+}
+
 int model_text_has(const char *part)
 {
     return strstr(iso_error_text(), part) != NULL;

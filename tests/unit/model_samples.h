@@ -28,6 +28,9 @@ extern int64_t model_blocks;
 /* For CU_SuiteInfo: silences HDF5 and takes the count. */
 int model_suite_begin(void);
 
+/* The last test of such a suite: no memory and no HDF5 object is left. */
+void model_test_nothing_is_left(void);
+
 /* Does the latest failure's text contain part? */
 int model_text_has(const char *part);
 

@@ -1,7 +1,6 @@
 #include "isotome/error.h"
 #include "isotome/model_file.h"
 
-#include "base/mem.h"
 #include "iso_test.h"
 #include "iso_test_folder.h"
 #include "model_samples.h"
@@ -469,12 +468,6 @@ static void test_foreign_files(void)
     scratch_clear();
 }
 
-static void test_nothing_is_left(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, model_blocks);
-    CU_ASSERT_EQUAL(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
-}
-
 int main(void)
 {
     CU_TestInfo good[] = {
@@ -485,7 +478,7 @@ int main(void)
         {"root digest tells models apart", test_root_digest_tells_models_apart},
         {"weights that do not fit", test_weights_that_do_not_fit},
         {"disk full", test_disk_full},
-        {"nothing is left", test_nothing_is_left},
+        {"nothing is left", model_test_nothing_is_left},
         CU_TEST_INFO_NULL,
     };
     CU_TestInfo bad[] = {
@@ -499,7 +492,7 @@ int main(void)
         {"other objects as weights", test_other_objects_as_weights},
         {"wrong shape", test_wrong_shape},
         {"foreign files", test_foreign_files},
-        {"nothing is left", test_nothing_is_left},
+        {"nothing is left", model_test_nothing_is_left},
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {

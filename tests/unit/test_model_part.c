@@ -356,12 +356,6 @@ static void test_no_memory(void)
     scratch_clear();
 }
 
-static void test_nothing_is_left(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, model_blocks);
-    CU_ASSERT_EQUAL(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -372,7 +366,7 @@ int main(void)
         {"files of version 1", test_files_of_version_1},
         {"versions are not exchanged", test_versions_are_not_exchanged},
         {"no memory", test_no_memory},
-        {"nothing is left", test_nothing_is_left},
+        {"nothing is left", model_test_nothing_is_left},
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {

@@ -8,8 +8,6 @@
 #include "iso_test_folder.h"
 #include "model_samples.h"
 
-#include <hdf5.h>
-
 #include <inttypes.h>
 
 /* A weight whose rows do not divide what is read at once. */
@@ -357,12 +355,6 @@ static void test_no_memory(void)
     scratch_clear();
 }
 
-static void test_nothing_is_left(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, model_blocks);
-    CU_ASSERT_EQUAL(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -372,7 +364,7 @@ int main(void)
         {"a corrupted byte", test_a_corrupted_byte},
         {"a truncated file", test_a_truncated_file},
         {"no memory", test_no_memory},
-        {"nothing is left", test_nothing_is_left},
+        {"nothing is left", model_test_nothing_is_left},
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
