@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 #include "exec/exchanger.h"
-#include "iso_test.h"
 #include "iso_test_call.h"
+#include "iso_test_memory.h"
 #include "par/par.h"
 
 #include <stdio.h>
@@ -469,18 +469,6 @@ static void test_failures(void)
     CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks);
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(int argc, char **argv)
 {
     CU_TestInfo tests[] = {
@@ -494,7 +482,8 @@ int main(int argc, char **argv)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"exchanger", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"exchanger", NULL, NULL, test_remember_blocks, test_check_blocks,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 

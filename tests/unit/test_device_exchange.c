@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "device/device.h"
-#include "iso_test.h"
 #include "iso_test_graph.h"
+#include "iso_test_memory.h"
 
 #include <string.h>
 
@@ -341,18 +341,6 @@ static void test_alignment(void)
     iso_graph_destroy(&relay.graph);
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -364,7 +352,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"device_exchange", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"device_exchange", NULL, NULL, test_remember_blocks, test_check_blocks,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -1,22 +1,10 @@
 #include "base/mem.h"
-#include "iso_test.h"
 #include "iso_test_graph.h"
+#include "iso_test_memory.h"
 #include "tools/grid_option.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
-
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
 
 /* What a command line says; NULL: nothing. */
 typedef struct said {
@@ -167,7 +155,7 @@ static void test_errors(void)
         CU_ASSERT_EQUAL(take(&cases[i].said, &option, &options), ISO_INVAL);
         CU_ASSERT(test_failed_with(cases[i].message));
         iso_grid_option_free(&option);
-        check_blocks();
+        test_check_blocks();
     }
 }
 
@@ -210,7 +198,7 @@ static void test_no_memory(void)
         iso_mem_fail_at(0);
         CU_ASSERT(status == ISO_OK || status == ISO_NOMEM);
         iso_grid_option_free(&option);
-        check_blocks();
+        test_check_blocks();
     }
     CU_ASSERT(n > 2 && status == ISO_OK);
 }
@@ -228,7 +216,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"grid_option", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"grid_option", NULL, NULL, test_remember_blocks, test_check_blocks,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -1,9 +1,9 @@
 #include "isotome/layer_split.h"
 
 #include "base/mem.h"
-#include "iso_test.h"
 #include "iso_test_call.h"
 #include "iso_test_graph.h"
+#include "iso_test_memory.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -504,18 +504,6 @@ static void test_out_of_memory(void)
     CU_ASSERT(failures >= 4);
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -538,7 +526,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"layer_split", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"layer_split", NULL, NULL, test_remember_blocks, test_check_blocks,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 

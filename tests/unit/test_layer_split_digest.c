@@ -1,8 +1,7 @@
 /* The numbers that stand for a layer split. */
 #include "isotome/layer_split.h"
 
-#include "base/mem.h"
-#include "iso_test.h"
+#include "iso_test_memory.h"
 
 #include <stdlib.h>
 
@@ -109,18 +108,6 @@ static void test_collisions_are_counted(void)
     iso_free(list);
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -130,8 +117,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"layer_split digest", NULL, NULL, remember_blocks, check_blocks,
-         tests},
+        {"layer_split digest", NULL, NULL, test_remember_blocks,
+         test_check_blocks, tests},
         CU_SUITE_INFO_NULL,
     };
 

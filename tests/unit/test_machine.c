@@ -1,9 +1,9 @@
 #include "isotome/machine.h"
 
 #include "base/mem.h"
-#include "iso_test.h"
 #include "iso_test_call.h"
 #include "iso_test_graph.h"
+#include "iso_test_memory.h"
 #include "plan/machine_json.h"
 
 #include <stdbool.h>
@@ -530,18 +530,6 @@ static int remove_folder(void)
     return rmdir(folder);
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -563,8 +551,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"machine", make_folder, remove_folder, remember_blocks, check_blocks,
-         tests},
+        {"machine", make_folder, remove_folder, test_remember_blocks,
+         test_check_blocks, tests},
         CU_SUITE_INFO_NULL,
     };
 

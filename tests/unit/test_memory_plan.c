@@ -1,8 +1,7 @@
 
-#include "base/mem.h"
-#include "iso_test.h"
 #include "iso_test_call.h"
 #include "iso_test_graph.h"
+#include "iso_test_memory.h"
 #include "plan/memory_plan.h"
 
 #include <stdbool.h>
@@ -374,18 +373,6 @@ static void test_many_nodes(void)
     iso_graph_destroy(&graph);
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -404,7 +391,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"memory_plan", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"memory_plan", NULL, NULL, test_remember_blocks, test_check_blocks,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 

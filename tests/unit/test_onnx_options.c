@@ -2,11 +2,10 @@
 #include "isotome/error.h"
 
 #include "base/digest.h"
-#include "base/mem.h"
 #include "graph/print.h"
 #include "iso_eval.h"
-#include "iso_test.h"
 #include "iso_test_folder.h"
+#include "iso_test_memory.h"
 #include "onnx_text.h"
 
 #include <math.h>
@@ -214,18 +213,6 @@ static void test_seed_bits(void)
     iso_onnx_destroy(&first);
 }
 
-static int64_t blocks_before;
-
-static void note_blocks(void)
-{
-    blocks_before = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_before);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -237,7 +224,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"onnx options", NULL, NULL, note_blocks, check_blocks, tests},
+        {"onnx options", NULL, NULL, test_remember_blocks, test_check_blocks,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "iso_test_memory.h"
 #include "plan/buffers.h"
 #include "plan_model.h"
 
@@ -507,18 +508,6 @@ static void test_out_of_memory(void)
     iso_graph_destroy(&graph);
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -541,7 +530,7 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"plan", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"plan", NULL, NULL, test_remember_blocks, test_check_blocks, tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -1,5 +1,5 @@
 /* Stages are the same for every batch, whatever folds away for some. */
-#include "base/mem.h"
+#include "iso_test_memory.h"
 #include "plan_model.h"
 
 /* -- stages for any batch -- */
@@ -82,18 +82,6 @@ static void test_partition_is_the_same_for_any_batch(void)
     iso_graph_destroy(&graph);
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -102,7 +90,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"plan cut", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"plan cut", NULL, NULL, test_remember_blocks, test_check_blocks,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 

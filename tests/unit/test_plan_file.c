@@ -1,6 +1,6 @@
 #include "base/json.h"
-#include "base/mem.h"
 #include "iso_test_folder.h"
+#include "iso_test_memory.h"
 #include "plan_model.h"
 
 #include <stdbool.h>
@@ -233,18 +233,6 @@ static void test_edited_cuts(void)
     iso_graph_destroy(&graph);
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -255,7 +243,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"plan_file", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"plan_file", NULL, NULL, test_remember_blocks, test_check_blocks,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -1,7 +1,7 @@
 /* Plans whose stages have several workers. */
 #include "base/json.h"
-#include "base/mem.h"
 #include "iso_test_folder.h"
+#include "iso_test_memory.h"
 #include "plan/plan_local.h"
 #include "plan_model.h"
 
@@ -264,18 +264,6 @@ static void test_smaller_batch(void)
     iso_graph_destroy(&graph);
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -290,7 +278,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"plan_grid", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"plan_grid", NULL, NULL, test_remember_blocks, test_check_blocks,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -1,8 +1,7 @@
 #include "isotome/error.h"
 #include "isotome/shape.h"
 
-#include "base/mem.h"
-#include "iso_test.h"
+#include "iso_test_memory.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -188,19 +187,6 @@ static void test_broadcast(void)
     }
 }
 
-static int64_t blocks_before;
-
-static int remember_blocks(void)
-{
-    blocks_before = iso_mem_count().blocks;
-    return 0;
-}
-
-static int check_blocks(void)
-{
-    return iso_mem_count().blocks == blocks_before ? 0 : 1;
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -213,7 +199,7 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"shape", remember_blocks, check_blocks, NULL, NULL, tests},
+        {"shape", NULL, NULL, test_remember_blocks, test_check_blocks, tests},
         CU_SUITE_INFO_NULL,
     };
 

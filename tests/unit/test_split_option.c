@@ -1,6 +1,5 @@
-#include "base/mem.h"
-#include "iso_test.h"
 #include "iso_test_graph.h"
+#include "iso_test_memory.h"
 #include "tools/split_option.h"
 
 #include <stdbool.h>
@@ -63,18 +62,6 @@ static void test_errors(void)
     }
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -84,7 +71,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"split_option", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"split_option", NULL, NULL, test_remember_blocks, test_check_blocks,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 

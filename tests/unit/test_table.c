@@ -1,6 +1,6 @@
 #include "base/mem.h"
 #include "base/table.h"
-#include "iso_test.h"
+#include "iso_test_memory.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -79,18 +79,6 @@ static void test_out_of_memory(void)
     }
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -99,7 +87,7 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"table", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"table", NULL, NULL, test_remember_blocks, test_check_blocks, tests},
         CU_SUITE_INFO_NULL,
     };
 
