@@ -36,6 +36,20 @@ static task_t task_of(const iso__light_t *light, const iso_node_t *node,
     return task;
 }
 
+/* All of an op without coefficients. */
+static void run_parts(const iso__light_t *light, const iso_node_t *node,
+                      const iso_tensor_t *const *inputs,
+                      const iso_tensor_t *output, iso__light_part_fn *part)
+{
+    iso__rows_t rows;
+
+    rows_of_operands(node->n_inputs, inputs, output, &rows);
+
+    const task_t task = task_of(light, node, inputs, output, &rows);
+
+    iso__light_split(light, rows.count, iso_tensor_bytes(output), part, &task);
+}
+
 /* ---- Unary, binary ---- */
 
 static void unary_part(const void *arg, int64_t begin, int64_t end)
@@ -108,13 +122,7 @@ bool iso__light_binary(const iso__light_t *light, const iso_node_t *node,
                        const iso_tensor_t *const *inputs,
                        const iso_tensor_t *output)
 {
-    iso__rows_t rows;
-    task_t task;
-
-    rows_of_operands(2, inputs, output, &rows);
-    task = task_of(light, node, inputs, output, &rows);
-    iso__light_split(light, rows.count, iso_tensor_bytes(output), binary_part,
-                     &task);
+    run_parts(light, node, inputs, output, binary_part);
     return true;
 }
 
@@ -177,13 +185,7 @@ bool iso__light_compare(const iso__light_t *light, const iso_node_t *node,
                         const iso_tensor_t *const *inputs,
                         const iso_tensor_t *output)
 {
-    iso__rows_t rows;
-    task_t task;
-
-    rows_of_operands(2, inputs, output, &rows);
-    task = task_of(light, node, inputs, output, &rows);
-    iso__light_split(light, rows.count, iso_tensor_bytes(output), compare_part,
-                     &task);
+    run_parts(light, node, inputs, output, compare_part);
     return true;
 }
 
@@ -226,15 +228,9 @@ bool iso__light_where(const iso__light_t *light, const iso_node_t *node,
                       const iso_tensor_t *const *inputs,
                       const iso_tensor_t *output)
 {
-    iso__rows_t rows;
-    task_t task;
-
     if (iso_dtype_bytes(output->dtype) != sizeof(uint32_t)) {
         return false;
     }
-    rows_of_operands(3, inputs, output, &rows);
-    task = task_of(light, node, inputs, output, &rows);
-    iso__light_split(light, rows.count, iso_tensor_bytes(output), where_part,
-                     &task);
+    run_parts(light, node, inputs, output, where_part);
     return true;
 }
