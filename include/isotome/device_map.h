@@ -79,6 +79,11 @@ int iso_device_map_device_count(const iso_device_map_t *map);
 const iso_device_spec_t *iso_device_map_device(const iso_device_map_t *map,
                                                int number);
 
+/* The rank's number among the ranks of its host, from 0 (the default): which
+ * GPU "cuda" is, counted over again where there are fewer GPUs than ranks. */
+void iso_device_map_set_seat(iso_device_map_t *map, int seat);
+int iso_device_map_seat(const iso_device_map_t *map);
+
 /*
  * A device that is not there: those named behind it do its nodes.
  * Errors: ISO_UNSUPPORTED when a pattern names no other, or a function

@@ -14,6 +14,7 @@
 #ifndef ISO_RUN_H
 #define ISO_RUN_H
 
+#include "isotome/device_map.h"
 #include "isotome/plan.h"
 
 #include <mpi.h>
@@ -30,7 +31,9 @@ typedef struct iso_run_options {
     iso_plan_options_t plan;  /* world and samples are filled in */
     const char *plan_path;    /* replay this plan; NULL: make one */
     const char *machine_path; /* NULL: default figures */
-    const char *device;       /* "cpu" or "ref" */
+    const char *device;       /* "cpu", or a rule (device_map.h) */
+    iso_device_map_t *map;    /* instead of device, by a function say; borrowed,
+                               * and what is not there is left out of it */
     int threads;              /* of each rank, >= 1 */
     bool force;               /* replace outputs that exist */
     bool progress;            /* show it on stderr */

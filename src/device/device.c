@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "device/device_impl.h"
 #include "kernel/cpu/plain_blis.h"
+#include "kernel/cuda.h"
 #include "kernel/features.h"
 #include "kernel/ref.h"
 
@@ -128,16 +129,42 @@ iso_status_t iso_device_open_control(int threads, iso_device_t **device_out)
     return open_kind(&control, threads, 0.0, device_out);
 }
 
-static iso_status_t open_unit(const iso_device_spec_t *spec, int threads,
+static int ordinal_of(const iso_device_spec_t *spec, int seat)
+{
+    const int count = iso_cuda_count();
+
+    return spec->ordinal >= 0 ? spec->ordinal : count > 0 ? seat % count : 0;
+}
+
+static iso_status_t open_cuda(const iso_device_spec_t *spec, int seat,
                               iso_device_t **device_out)
 {
-    if (spec->type == ISO_DEVICE_CUDA) {
-        return iso_fail(ISO_UNSUPPORTED,
-                        "device '%s': this isotome was built without CUDA",
-                        spec->name);
+    iso_device_t *device = iso_alloc_zeroed(1, sizeof *device);
+    iso_status_t status;
+
+    if (device == NULL) {
+        return ISO_NOMEM;
     }
-    return open_kind(&kinds[spec->type], threads, spec->flops_per_s,
-                     device_out);
+    status = iso_cuda_create(ordinal_of(spec, seat), &device->cuda);
+    if (status != ISO_OK) {
+        iso_free(device);
+        return iso_fail_context(status, "device '%s'", spec->name);
+    }
+    (void)snprintf(device->text, sizeof device->text, "%s, %s", spec->name,
+                   iso_cuda_text(device->cuda));
+    *device_out = device;
+    return ISO_OK;
+}
+
+static iso_status_t open_unit(const iso_device_t *device, int number,
+                              iso_device_t **unit_out)
+{
+    const iso_device_spec_t *spec = iso_device_map_device(device->map, number);
+
+    return spec->type == ISO_DEVICE_CUDA
+               ? open_cuda(spec, iso_device_map_seat(device->map), unit_out)
+               : open_kind(&kinds[spec->type], device->threads,
+                           spec->flops_per_s, unit_out);
 }
 
 /* ---- Several ---- */
@@ -145,17 +172,18 @@ static iso_status_t open_unit(const iso_device_spec_t *spec, int threads,
 /* A device that is not there is left out where others are named behind it. */
 static iso_status_t open_number(iso_device_t *device, int number)
 {
-    const iso_device_spec_t *spec = iso_device_map_device(device->map, number);
     char reason[ISO_ERROR_TEXT_BYTES];
 
     const iso_status_t status =
-        open_unit(spec, device->threads, &device->units[number]);
+        open_unit(device, number, &device->units[number]);
 
     if (status != ISO_UNSUPPORTED) {
         return status;
     }
     (void)snprintf(reason, sizeof reason, "%s", iso_error_text());
-    ISO_TRY(iso_device_map_leave_out(device->map, number));
+    if (iso_device_map_leave_out(device->map, number) != ISO_OK) {
+        return iso_fail_context(status, "%s", reason);
+    }
     iso_log(ISO_LOG_WARNING, "%s; what is placed on it falls back", reason);
     return ISO_OK;
 }
@@ -182,25 +210,22 @@ static iso_status_t open_units(iso_device_t *device)
     return ISO_OK;
 }
 
-iso_status_t iso_device_open_map(iso_device_map_t **map, int threads,
+iso_status_t iso_device_open_map(iso_device_map_t *map, int threads,
                                  iso_device_t **device_out)
 {
-    iso_device_t *device = NULL;
-    iso_status_t status =
-        check_threads(iso_device_map_device(*map, 0)->name, threads);
+    iso_device_t *device;
 
-    if (status == ISO_OK) {
-        device = iso_alloc_zeroed(1, sizeof *device);
-        status = device == NULL ? ISO_NOMEM : ISO_OK;
-    }
-    if (status != ISO_OK) {
-        iso_device_map_destroy(map);
-        return status;
+    *device_out = NULL;
+    ISO_TRY(check_threads(iso_device_map_device(map, 0)->name, threads));
+    device = iso_alloc_zeroed(1, sizeof *device);
+    if (device == NULL) {
+        return ISO_NOMEM;
     }
     device->threads = threads;
-    device->map = *map;
-    *map = NULL;
-    status = open_units(device);
+    device->map = map;
+
+    const iso_status_t status = open_units(device);
+
     if (status != ISO_OK) {
         iso_device_close(&device);
     }
@@ -226,7 +251,15 @@ iso_status_t iso_device_open(const char *rule, int threads,
         return open_kind(kind, threads, 0.0, device_out);
     }
     ISO_TRY(iso_device_map_create(rule, &map));
-    return iso_device_open_map(&map, threads, device_out);
+
+    const iso_status_t status = iso_device_open_map(map, threads, device_out);
+
+    if (status == ISO_OK) {
+        (*device_out)->own_map = map;
+    } else {
+        iso_device_map_destroy(&map);
+    }
+    return status;
 }
 
 void iso_device_close(iso_device_t **device)
@@ -239,10 +272,11 @@ void iso_device_close(iso_device_t **device)
     if (dead->map == NULL) {
         iso_cpu_destroy(&dead->cpu);
     }
+    iso_cuda_destroy(&dead->cuda);
     for (int i = 0; i < ISO_DEVICES_MOST; i++) {
         iso_device_close(&dead->units[i]);
     }
-    iso_device_map_destroy(&dead->map);
+    iso_device_map_destroy(&dead->own_map);
     iso_free(dead);
     *device = NULL;
 }

@@ -38,8 +38,9 @@ typedef struct iso_program iso_program_t;
 iso_status_t iso_device_open(const char *rule, int threads,
                              iso_device_t **device_out);
 
-/* As above; map is taken over, also on a failure. */
-iso_status_t iso_device_open_map(iso_device_map_t **map, int threads,
+/* As above; map is borrowed while the device is open, and devices that are not
+ * there are left out of it. */
+iso_status_t iso_device_open_map(iso_device_map_t *map, int threads,
                                  iso_device_t **device_out);
 void iso_device_close(iso_device_t **device);
 

@@ -27,7 +27,11 @@ struct iso_device {
     double flops_per_s; /* of a throttled one; 0: as fast as it is */
     char text[ISO_DEVICE_TEXT_BYTES];
 
+    struct iso_cuda *cuda;           /* of a GPU, else NULL */
+    struct iso__resident *residents; /* weights on it */
+
     iso_device_map_t *map;
+    iso_device_map_t *own_map;             /* NULL when lent */
     iso_device_t *units[ISO_DEVICES_MOST]; /* by number; NULL: left out */
 };
 

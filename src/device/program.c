@@ -1,7 +1,7 @@
 #include "isotome/error.h"
 
 #include "base/log.h"
-#include "device/program_impl.h"
+#include "device/cuda_impl.h"
 
 #include <stdint.h>
 
@@ -9,6 +9,10 @@ iso_status_t iso_program_buffer_bytes(const iso_device_t *device,
                                       const iso_graph_t *graph,
                                       bool keeps_values, size_t *bytes_out)
 {
+    *bytes_out = 0;
+    if (device->cuda != NULL) { /* it has memory of its own */
+        return ISO_OK;
+    }
     return device->map != NULL
                ? iso__mixed_bytes(device, graph, keeps_values, bytes_out)
                : iso__host_bytes(device, graph, keeps_values, bytes_out);
@@ -21,6 +25,8 @@ iso_status_t iso_program_create(iso_device_t *device, const iso_graph_t *graph,
     *program_out = NULL;
     return device->map != NULL
                ? iso__mixed_create(device, graph, options, program_out)
+           : device->cuda != NULL
+               ? iso__cuda_create(device, graph, options, program_out)
                : iso__host_create(device, graph, options, program_out);
 }
 
@@ -134,7 +140,8 @@ void iso_program_skip(iso_program_t *program)
     program->skips = true;
 }
 
-iso_status_t iso_program_advance(iso_program_t *program, iso_pause_t *pause_out)
+iso_status_t iso__program_advance(iso_program_t *program,
+                                  iso_pause_t *pause_out)
 {
     ISO_ASSERT(program->is_begun);
     ISO_ASSERT(!program->failed || program->skips);
@@ -143,6 +150,23 @@ iso_status_t iso_program_advance(iso_program_t *program, iso_pause_t *pause_out)
 
     program->failed = program->failed || status != ISO_OK;
     return status;
+}
+
+iso_status_t iso__program_finish(iso_program_t *program)
+{
+    const iso_status_t status = program->kind->finish == NULL || program->skips
+                                    ? ISO_OK
+                                    : program->kind->finish(program);
+
+    program->failed = program->failed || status != ISO_OK;
+    return status;
+}
+
+iso_status_t iso_program_advance(iso_program_t *program, iso_pause_t *pause_out)
+{
+    ISO_TRY(iso__program_advance(program, pause_out));
+    return pause_out->node == ISO_NO_NODE ? iso__program_finish(program)
+                                          : ISO_OK;
 }
 
 iso_status_t iso_program_run(iso_program_t *program)

@@ -20,6 +20,8 @@ typedef struct iso__program_kind {
                                 iso_node_id_t node);
     iso_status_t (*begin)(iso_program_t *program);
     iso_status_t (*advance)(iso_program_t *program, iso_pause_t *pause_out);
+    iso_status_t (*finish)(iso_program_t *program); /* wait for the outputs;
+                                                     * NULL: they are there */
     void (*observe)(iso_program_t *program, iso_program_observer_t *observer,
                     void *arg);
     const void *(*output)(const iso_program_t *program, int index);
@@ -43,6 +45,14 @@ static inline bool iso__program_bindable(const iso_node_t *node)
 /* Is what was lent as large as needed? Errors: ISO_INVAL. */
 iso_status_t iso__program_check_buffer(const iso_program_options_t *options,
                                        size_t needed);
+
+/*
+ * As iso_program_advance, but at the end the outputs may still be under way:
+ * until iso__program_finish, for those who have something to do meanwhile.
+ */
+iso_status_t iso__program_advance(iso_program_t *program,
+                                  iso_pause_t *pause_out);
+iso_status_t iso__program_finish(iso_program_t *program);
 
 /* -- the kinds -- */
 

@@ -40,7 +40,8 @@ typedef struct job {
     iso_partition_t *partitions[ISO_FORM_COUNT];
     iso_plan_local_t locals[ISO_FORM_COUNT];
     iso_forms_t forms;
-    MPI_Comm team; /* the workers of this rank's stage */
+    MPI_Comm team;         /* the workers of this rank's stage */
+    iso_device_map_t *map; /* NULL when the caller has one */
     iso_device_t *device;
     iso_worker_t *worker;
     iso_packed_t *packed; /* NULL: none */
@@ -199,11 +200,37 @@ static iso_status_t make_worker(job_t *job)
     return iso_worker_create(&spec, job->comm, &job->worker);
 }
 
+/* The rank's number among the ranks of its host. */
+static int seat_of(const job_t *job, int rank)
+{
+    const iso_machine_t *machine = job->plan.machine;
+    int seat = 0;
+
+    for (int other = 0; other < rank; other++) {
+        seat += strcmp(iso_machine_rank(machine, other)->host,
+                       iso_machine_rank(machine, rank)->host) == 0
+                    ? 1
+                    : 0;
+    }
+    return seat;
+}
+
+static iso_status_t open_device(job_t *job)
+{
+    iso_device_map_t *map = job->options->map;
+
+    if (map == NULL) {
+        ISO_TRY(iso_device_map_create(job->options->device, &job->map));
+        map = job->map;
+    }
+    iso_device_map_set_seat(map, seat_of(job, iso_par_rank(job->comm)));
+    return iso_device_open_map(map, job->options->threads, &job->device);
+}
+
 static iso_status_t reserve(job_t *job)
 {
     ISO_TRY(cut(job));
-    ISO_TRY(iso_device_open(job->options->device, job->options->threads,
-                            &job->device));
+    ISO_TRY(open_device(job));
     return make_worker(job);
 }
 
@@ -483,6 +510,7 @@ static void free_job(job_t *job)
     iso_load_free(&job->load);
     iso_packed_close(&job->packed);
     iso_device_close(&job->device);
+    iso_device_map_destroy(&job->map);
     for (int form = 0; form < ISO_FORM_COUNT; form++) {
         iso_plan_local_free(&job->locals[form]);
         iso_partition_destroy(&job->partitions[form]);

@@ -18,6 +18,7 @@ typedef struct clause {
 } clause_t;
 
 struct iso_device_map {
+    int seat;
     char *text; /* of the patterns */
     int n_devices;
     iso_device_spec_t devices[ISO_DEVICES_MOST]; /* (n_devices) */
@@ -190,6 +191,16 @@ const iso_device_spec_t *iso_device_map_device(const iso_device_map_t *map,
     return &map->devices[number];
 }
 
+void iso_device_map_set_seat(iso_device_map_t *map, int seat)
+{
+    map->seat = seat;
+}
+
+int iso_device_map_seat(const iso_device_map_t *map)
+{
+    return map->seat;
+}
+
 /* ---- A device that is not there ---- */
 
 static void drop(clause_t *clause, int number)
@@ -210,9 +221,7 @@ iso_status_t iso_device_map_leave_out(iso_device_map_t *map, int number)
 
     if (map->function != NULL) {
         return iso_fail(ISO_UNSUPPORTED,
-                        "device '%s' is not there, and a function that places "
-                        "nodes may name it",
-                        name);
+                        "the function that places nodes may name '%s'", name);
     }
     for (int i = 0; i < map->n_clauses; i++) {
         clause_t *clause = &map->clauses[i];
@@ -220,9 +229,9 @@ iso_status_t iso_device_map_leave_out(iso_device_map_t *map, int number)
         drop(clause, number);
         if (clause->n_devices == 0) {
             return iso_fail(ISO_UNSUPPORTED,
-                            "device '%s' is not there, and '%s' has no other; "
-                            "give one to fall back on: '%s=%s|cpu'",
-                            name, clause->pattern, clause->pattern, name);
+                            "'%s' has no other device; give one to fall back "
+                            "on: '%s=%s|cpu'",
+                            clause->pattern, clause->pattern, name);
         }
     }
     return ISO_OK;

@@ -3,6 +3,7 @@
 #include "isotome/error.h"
 
 #include "base/text.h"
+#include "kernel/cuda.h"
 #include "kernel/ref.h"
 
 #include <stdio.h>
@@ -109,7 +110,7 @@ bool iso_device_does(const iso_device_spec_t *device, const iso_graph_t *graph,
     case ISO_DEVICE_THROTTLED:
         return is_supported(graph, what) && does_throttled(what);
     case ISO_DEVICE_CUDA:
-        return false;
+        return iso_cuda_supports(graph, node);
     }
     return false;
 }

@@ -42,7 +42,9 @@ enum {
      does " this plan (from isotome plan -o)", 0}, \
     {"machine", ISO_JOB_OPT_MACHINE, "M.json", 0, \
      "Figures of the machine (default: " machine ")", 0}, \
-    {"device", ISO_JOB_OPT_DEVICE, "NAME", 0, "cpu (default) or ref", 0}, \
+    {"device", ISO_JOB_OPT_DEVICE, "RULE", 0, \
+     "cpu (default), or what computes what: isotome-devices(7)", 0}, \
+    {"place", 0, NULL, OPTION_ALIAS, NULL, 0}, \
     {"threads", ISO_JOB_OPT_THREADS, "N", 0, \
      "Threads of each rank (" threads ")", 0}
 /* clang-format on */
