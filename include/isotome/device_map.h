@@ -65,9 +65,9 @@ typedef int iso_device_map_function_t(void *arg, const iso_graph_t *graph,
                                       iso_node_id_t node);
 
 /*
- * By a function.
+ * By a function. Errors: as above.
  *
- * devices  [in]  (n_devices) as in a rule, all different
+ * devices  [in]  (n_devices) as in a rule, all different, at least one
  */
 iso_status_t iso_device_map_create_from(const char *const *devices,
                                         int n_devices,

@@ -140,6 +140,11 @@ iso_status_t iso_device_map_create(const char *rule, iso_device_map_t **map_out)
 static iso_status_t add_devices(iso_device_map_t *map,
                                 const char *const *devices, int n_devices)
 {
+    if (n_devices < 1) {
+        return iso_fail(ISO_INVAL,
+                        "%d devices to place nodes on, expected 1 to %d",
+                        n_devices, (int)ISO_DEVICES_MOST);
+    }
     for (int i = 0; i < n_devices; i++) {
         int number = 0;
 
