@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "graph/pass.h"
 
+#include <limits.h>
 #include <string.h>
 
 int iso_placement_single(const iso_placement_t *placement)
@@ -138,21 +139,41 @@ static bool find_from(runs_t *runs, int device)
     }
 }
 
-/* The first device that begins the fewest runs. */
+/* Runs on devices in the order of the graph's own, each with all that can
+ * come before: no more of them than the graph has. False: none has a device. */
+static bool find_in_order(runs_t *runs)
+{
+    clear(runs);
+    for (iso_node_id_t id = 0; id < runs->placement->n_nodes; id++) {
+        const int device = runs->placement->device_of[id];
+
+        if (device != ISO_NO_DEVICE && runs->segment_of[id] == NO_SEGMENT) {
+            runs->remaining -= take(runs, device);
+            runs->device_of[runs->count++] = device;
+        }
+    }
+    ISO_ASSERT(runs->remaining == 0 || runs->count == 0);
+    return runs->count > 0;
+}
+
+/* The first device that begins the fewest runs, if they are as few as in the
+ * graph's order. */
 static void find_runs(runs_t *runs)
 {
     int best = ISO_NO_DEVICE;
-    int least = 0;
+    int least = find_in_order(runs) ? runs->count : INT_MAX;
 
-    for (int device = 0; device < runs->n_devices; device++) {
-        if (find_from(runs, device) &&
-            (best == ISO_NO_DEVICE || runs->count < least)) {
+    for (int device = runs->n_devices - 1; device >= 0; device--) {
+        if (find_from(runs, device) && runs->count <= least) {
             best = device;
             least = runs->count;
         }
     }
-    ISO_ASSERT(best != ISO_NO_DEVICE);
-    (void)find_from(runs, best);
+    if (best == ISO_NO_DEVICE) {
+        (void)find_in_order(runs);
+    } else {
+        (void)find_from(runs, best);
+    }
 }
 
 /* ---- Graphs ---- */
