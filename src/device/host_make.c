@@ -342,10 +342,15 @@ static iso_status_t make_exchange(maker_t *maker, iso_node_id_t id)
     return ISO_OK;
 }
 
-static bool is_output(const iso_graph_t *graph, iso_node_id_t id)
+/* Or an output is a reshape of it: the plan has its copy made with it. */
+static bool is_output(const iso__host_t *program, iso_node_id_t id)
 {
+    const iso_graph_t *graph = program->base.graph;
+
     for (int i = 0; i < iso_graph_output_count(graph); i++) {
-        if (iso_graph_output(graph, i)->node == id) {
+        const iso_node_id_t node = iso_graph_output(graph, i)->node;
+
+        if (node == id || program->plan.alias[node] == id) {
             return true;
         }
     }
@@ -364,8 +369,7 @@ static iso_status_t make_step(maker_t *maker, iso_node_id_t id)
                                   : make_compute(maker, id));
     }
     if (iso__host_made(program, id) != ISO_FORMAT_PLAIN &&
-        program->copies[id].data != NULL &&
-        is_output(program->base.graph, id)) {
+        program->copies[id].data != NULL && is_output(program, id)) {
         want(maker, id, ISO_FORMAT_PLAIN);
     }
     return ISO_OK;

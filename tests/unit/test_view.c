@@ -57,6 +57,31 @@ static void test_heads_of_many_channels(void)
     }
 }
 
+/* An output that is a reshape of a value in blocks: its plain copy is made
+ * with the value, whose place another one takes before the reshape. */
+static void test_reshaped_outputs(void)
+{
+    static const char *const shapes[] = {"r = reshape(h) shape=d:2,15,4,1",
+                                         "q = reshape(h) shape=d:30,4\n"
+                                         "r = reshape(q) shape=d:120"};
+    static const char text[] = "x = input f32[2,3,1,4]\n"
+                               "w = param f32[15,3,1,1]\n"
+                               "c = conv(x, w)\n"
+                               "h = hard_swish(c)\n"
+                               "k = clip(c)\n"
+                               "%s\n"
+                               "m = reduce_mean(c) axes=i:2,3\n"
+                               "return r\n"
+                               "return m\n";
+
+    for (int i = 0; i < 2; i++) {
+        char graph[512];
+
+        (void)snprintf(graph, sizeof graph, text, shapes[i]);
+        device_checks_text(graph, 0);
+    }
+}
+
 /* What others read, too, is made; so is an output, and what is multiplied by
  * constant weights. */
 static void test_no_views(void)
@@ -202,6 +227,7 @@ int main(void)
     CU_TestInfo tests[] = {
         {"heads", test_heads},
         {"heads of many channels", test_heads_of_many_channels},
+        {"reshaped outputs", test_reshaped_outputs},
         {"no views", test_no_views},
         {"of blocks", test_of_blocks},
         {"random products", test_random_products},
