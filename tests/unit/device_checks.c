@@ -33,6 +33,22 @@ void device_checks_fill(uint64_t *state, bool has_special)
     }
 }
 
+const float *device_checks_leaf(iso_node_id_t node)
+{
+    return values + (ptrdiff_t)61 * (node % LEAVES);
+}
+
+void device_checks_bind(iso_program_t *program, const iso_graph_t *graph)
+{
+    for (iso_node_id_t id = 0; id < iso_graph_node_count(graph); id++) {
+        const iso_op_t op = iso_graph_node(graph, id)->op;
+
+        if (op == ISO_OP_INPUT || op == ISO_OP_PARAM) {
+            iso_program_bind_node(program, id, device_checks_leaf(id));
+        }
+    }
+}
+
 static iso_program_t *program_of(iso_device_t *device, const iso_graph_t *graph,
                                  bool keeps_values)
 {
@@ -41,20 +57,14 @@ static iso_program_t *program_of(iso_device_t *device, const iso_graph_t *graph,
 
     CU_ASSERT_EQUAL_FATAL(iso_program_create(device, graph, &options, &program),
                           ISO_OK);
-    for (iso_node_id_t id = 0; id < iso_graph_node_count(graph); id++) {
-        const iso_op_t op = iso_graph_node(graph, id)->op;
-
-        if (op == ISO_OP_INPUT || op == ISO_OP_PARAM) {
-            iso_program_bind_node(program, id,
-                                  values + (ptrdiff_t)61 * (id % LEAVES));
-        }
-    }
+    device_checks_bind(program, graph);
     CU_ASSERT_EQUAL_FATAL(iso_program_run(program), ISO_OK);
     return program;
 }
 
-static bool are_equal(const iso_graph_t *graph, const iso_program_t *expected,
-                      const iso_program_t *found)
+bool device_checks_equal(const iso_graph_t *graph,
+                         const iso_program_t *expected,
+                         const iso_program_t *found)
 {
     bool equal = true;
 
@@ -72,23 +82,32 @@ static bool are_equal(const iso_graph_t *graph, const iso_program_t *expected,
     return equal;
 }
 
-void device_checks_run(const iso_graph_t *graph, int threads)
+bool device_checks_device(const iso_graph_t *graph, iso_device_t *device)
 {
     iso_device_t *ref = NULL;
-    iso_device_t *cpu = NULL;
     iso_program_t *expected;
+    bool equal = true;
 
     CU_ASSERT_EQUAL_FATAL(iso_device_open("ref", 1, &ref), ISO_OK);
-    CU_ASSERT_EQUAL_FATAL(iso_device_open("cpu", threads, &cpu), ISO_OK);
     expected = program_of(ref, graph, false);
     for (int keeps = 0; keeps < 2; keeps++) {
-        iso_program_t *found = program_of(cpu, graph, keeps == 1);
+        iso_program_t *found = program_of(device, graph, keeps == 1);
 
-        CU_ASSERT(are_equal(graph, expected, found));
+        equal = device_checks_equal(graph, expected, found) && equal;
         iso_program_destroy(&found);
     }
     iso_program_destroy(&expected);
     iso_device_close(&ref);
+    CU_ASSERT(equal);
+    return equal;
+}
+
+void device_checks_run(const iso_graph_t *graph, int threads)
+{
+    iso_device_t *cpu = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(iso_device_open("cpu", threads, &cpu), ISO_OK);
+    (void)device_checks_device(graph, cpu);
     iso_device_close(&cpu);
 }
 

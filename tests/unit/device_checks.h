@@ -7,6 +7,8 @@
 
 #include "isotome/graph.h"
 
+#include "device/device.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,6 +16,17 @@
  * or meet badly. */
 void device_checks_fill(uint64_t *state, bool has_special);
 
+/* Where a leaf's elements are. */
+const float *device_checks_leaf(iso_node_id_t node);
+void device_checks_bind(iso_program_t *program, const iso_graph_t *graph);
+
+/* Have two programs that have run the same outputs? */
+bool device_checks_equal(const iso_graph_t *graph,
+                         const iso_program_t *expected,
+                         const iso_program_t *found);
+
+/* Any device against "ref"; whether they are equal. */
+bool device_checks_device(const iso_graph_t *graph, iso_device_t *device);
 void device_checks_run(const iso_graph_t *graph, int threads);
 
 /* Is the plan of the planner sound, and what the device makes? Gives the
