@@ -216,6 +216,8 @@ static void test_no_device(void)
                      "device 'cuda99' is not there, and 'b' has no other");
     expect_no_device("cuda98|cuda99", 1, ISO_UNSUPPORTED,
                      "device 'cuda99' is not there");
+    /* and why it is not */
+    expect_no_device("cuda98|cuda99", 1, ISO_UNSUPPORTED, "device 'cuda99': ");
 }
 
 static void test_device_text(void)
