@@ -23,6 +23,33 @@ make_long_run() {
     $NPY_TOOL random x.npy 1 200000 16
 }
 
+# make_table NAME WIDTH: NAME.h5, a model whose sample says by i which row of a
+# table of 16 it takes; its end, made from b1, is read.
+make_table() {
+    {
+        echo "in x f32 N,$2"
+        echo "in i f32 N"
+        echo "init w f32 $2,$2 : *.1"
+        echo "init table f32 16,$2 : *.1"
+        echo "a0 = MatMul(x, w)"
+        echo "a1 = Relu(a0)"
+        echo "a2 = MatMul(a1, w)"
+        echo "numbers = Cast(i) to=7"
+        echo "rows = Gather(table, numbers) axis=0"
+        echo "b0 = Add(a2, rows)"
+        echo "b1 = MatMul(b0, w)"
+        cat
+    } | $MAKE_MODEL "$1.onnx"
+    $ISOTOME import "$1.onnx" -o "$1.h5" --weights-seed 2 >/dev/null
+}
+
+# make_rows SAMPLES BAD: ti.npy for input i, where sample BAD takes row 99.
+make_rows() {
+    $NPY_TOOL random ti.npy 2 "$1"
+    printf '\x00\x00\xc6\x42' |
+        dd of=ti.npy bs=1 seek=$((128 + 4 * $2)) conv=notrunc status=none
+}
+
 # until_true COMMAND...: within a minute, or the test fails.
 until_true() {
     local tries=0

@@ -47,26 +47,12 @@ grep -qE "^isotome: rank 2 on .*: samples [0-9]+ to [0-9]+: 'shrinking.npy' ends
 nothing_left out
 
 # A sample that cannot be computed: row 9 asks for row 99 of a table.
-$MAKE_MODEL table.onnx <<'END'
-in x f32 N,64
-in i f32 N
-init w f32 64,64 : *.1
-init table f32 16,64 : *.1
-a0 = MatMul(x, w)
-a1 = Relu(a0)
-a2 = MatMul(a1, w)
-numbers = Cast(i) to=7
-rows = Gather(table, numbers) axis=0
-b0 = Add(a2, rows)
-b1 = MatMul(b0, w)
+make_table table 64 <<'END'
 y = Relu(b1)
 out y
 END
-$ISOTOME import table.onnx -o table.h5 --weights-seed 2 >/dev/null
 $NPY_TOOL random tx.npy 1 13 64
-$NPY_TOOL random ti.npy 2 13
-printf '\x00\x00\xc6\x42' |
-    dd of=ti.npy bs=1 seek=$((128 + 4 * 9)) conv=notrunc status=none
+make_rows 13 9
 for ranks in 1 2 3; do
     expect 4 "samples 8 to 11: node .*index 99 at place 1, expected -16 to 15" \
         on $ranks "$ISOTOME" run table.h5 -i x=tx.npy -i i=ti.npy \

@@ -158,22 +158,10 @@ expect 3 "the plan.*'digest [0-9a-f]{16}, .*rank 0 .*'digest [0-9a-f]{16}, .*ran
 nothing_left out
 
 # -- a worker that cannot compute its piece --
-$MAKE_MODEL table.onnx <<'END'
-in x f32 N,256
-in i f32 N
-init w f32 256,256 : *.1
-init table f32 16,256 : *.1
-a0 = MatMul(x, w)
-a1 = Relu(a0)
-a2 = MatMul(a1, w)
-numbers = Cast(i) to=7
-rows = Gather(table, numbers) axis=0
-b0 = Add(a2, rows)
-b1 = MatMul(b0, w)
+make_table table 256 <<'END'
 y = Relu(b1)
 out y
 END
-$ISOTOME import table.onnx -o table.h5 --weights-seed 2 >/dev/null
 $ISOTOME plan table.h5 -n 3 --workers 3 -b 96 --json >table.json
 tr -d ' \n' <table.json |
     grep -q '"node":"rows","cut":"split","axis":0,"along":"axis","pieces":\[32,32,32\]' ||
@@ -181,9 +169,7 @@ tr -d ' \n' <table.json |
 $NPY_TOOL random tx.npy 1 300 256
 # Worker 0, 1 or 2 of the second micro-batch, and one of the last, short one.
 for row in 100 140 191 299; do
-    $NPY_TOOL random ti.npy 2 300
-    printf '\x00\x00\xc6\x42' |
-        dd of=ti.npy bs=1 seek=$((128 + 4 * row)) conv=notrunc status=none
+    make_rows 300 $row
     from=$((row / 96 * 96))
     to=$((row < 288 ? from + 95 : 299))
     for grid in 3 2,1 1,2 2,2; do
@@ -196,30 +182,16 @@ done
 
 # What a worker that failed sends on has no meaning: the worker that looks up
 # such numbers is not who is blamed.
-$MAKE_MODEL twice.onnx <<'END'
-in x f32 N,256
-in i f32 N
-init w f32 256,256 : *.1
-init table f32 16,256 : *.1
+make_table twice 256 <<'END'
 init big f32 256,4 : *.1
-a0 = MatMul(x, w)
-a1 = Relu(a0)
-a2 = MatMul(a1, w)
-numbers = Cast(i) to=7
-rows = Gather(table, numbers) axis=0
-b0 = Add(a2, rows)
-b1 = MatMul(b0, w)
 best = ArgMax(b1) axis=1 keepdims=0
 y = Gather(big, best) axis=0
 out y
 END
-$ISOTOME import twice.onnx -o twice.h5 --weights-seed 2 >/dev/null
 $ISOTOME plan twice.h5 -n 3 --workers 3 -b 96 --json >twice.json
 tr -d ' \n' <twice.json | grep -q '"value":"best","kind":"gather"' ||
     fail "the plan does not gather what the second gather looks up"
-$NPY_TOOL random ti.npy 2 300
-printf '\x00\x00\xc6\x42' |
-    dd of=ti.npy bs=1 seek=$((128 + 4 * 191)) conv=notrunc status=none
+make_rows 300 191
 expect 4 "rank 2 on .*: samples 96 to 191: node 'rows.*index 99 at place" \
     on 3 "$ISOTOME" run twice.h5 -i x=tx.npy -i i=ti.npy -o out/y.npy \
     --workers 3 -b 96
