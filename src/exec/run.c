@@ -7,6 +7,7 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "exec/adopt.h"
 #include "exec/job_plan.h"
 #include "exec/load.h"
 #include "exec/overwrite.h"
@@ -37,6 +38,7 @@ typedef struct job {
     iso_batches_t batches;
     iso_deliver_t *deliver; /* at rank 0, as is the report */
     iso_draft_t *report;    /* NULL: none is wanted */
+    iso_adopted_t adopted;
     iso_partition_t *partitions[ISO_FORM_COUNT];
     iso_plan_local_t locals[ISO_FORM_COUNT];
     iso_forms_t forms;
@@ -274,6 +276,7 @@ static iso_status_t prepare(job_t *job)
         status = open_outputs(job);
     }
     ISO_TRY(iso_par_agree(status, job->comm));
+    ISO_TRY(iso_adopt(job->comm, &job->adopted));
     ISO_CHECK_MPI(MPI_Comm_split(job->comm,
                                  is_idle(job) ? MPI_UNDEFINED : stage_of(job),
                                  job->rank, &job->team));
@@ -515,6 +518,7 @@ static void free_job(job_t *job)
         iso_plan_local_free(&job->locals[form]);
         iso_partition_destroy(&job->partitions[form]);
     }
+    iso_adopt_end(&job->adopted);
     iso_draft_close(&job->report);
     iso_deliver_abandon(&job->deliver);
     iso_feed_close(&job->feed);

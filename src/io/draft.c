@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,6 +62,31 @@ void iso_draft_remove_all(void)
             (void)unlink(name);
         }
     }
+}
+
+void iso_draft_add_names(iso_text_t *text)
+{
+    char here[PATH_MAX];
+
+    for (int i = 0; i < MOST_TRACKED; i++) {
+        const char *name = atomic_load(&tracked[i]);
+
+        if (name != NULL && name[0] == '/') {
+            iso_text_add(text, "%s%c", name, '\0');
+        } else if (name != NULL && getcwd(here, sizeof here) != NULL) {
+            iso_text_add(text, "%s/%s%c", here, name, '\0');
+        }
+    }
+}
+
+void iso_draft_adopt(const char *name)
+{
+    track(NULL, name);
+}
+
+void iso_draft_disown(const char *name)
+{
+    track(name, NULL);
 }
 
 /* -- names -- */
@@ -149,14 +175,16 @@ static iso_status_t create_file(iso_draft_t *draft)
             iso_text_free(&name);
             return ISO_NOMEM;
         }
+        /* Before there is a file: a signal may come right after it is made. */
+        track(NULL, name.data);
         draft->file =
             open(name.data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         int error = errno;
         if (draft->file >= 0) {
             draft->temp_path = name.data;
-            track(NULL, draft->temp_path);
             return ISO_OK;
         }
+        track(name.data, NULL);
         iso_text_free(&name);
         if (error != EEXIST) {
             return fail_create(draft, error);

@@ -17,7 +17,7 @@
 #ifndef ISO_DRAFT_H
 #define ISO_DRAFT_H
 
-#include "isotome/status.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,11 +38,20 @@ iso_status_t iso_draft_create(const char *path, bool force,
 void iso_draft_close(iso_draft_t **draft);
 
 /*
- * Remove the temporary files of all drafts. Safe in a signal handler; the
- * process must end then, as no draft can be published any more. Drafts beyond
- * the first 256 at one time are left.
+ * Remove the temporary files of all drafts, and what was adopted. Safe in a
+ * signal handler; the process must end then, as no draft can be published any
+ * more. Files beyond the first 256 at one time are left.
  */
 void iso_draft_remove_all(void);
+
+/* The temporary files of all drafts, as absolute paths, each with a zero at its
+ * end; status of text: ISO_NOMEM. */
+void iso_draft_add_names(iso_text_t *text);
+
+/* Have iso_draft_remove_all() remove a file of another process, too.
+ * name  [in]  an absolute path; borrowed until it is disowned */
+void iso_draft_adopt(const char *name);
+void iso_draft_disown(const char *name);
 
 /* Borrowed. */
 const char *iso_draft_path(const iso_draft_t *draft);

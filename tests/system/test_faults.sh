@@ -14,6 +14,7 @@ nothing_left out
 start 3 x.npy --micro-batch 4
 kill -KILL "$(process_of 0)"
 ends "the rank that writes is killed"
+nothing_left out
 
 start 3 x.npy --micro-batch 4
 kill -TERM "$job"
