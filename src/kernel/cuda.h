@@ -31,8 +31,8 @@ int iso_cuda_count(void);
  * Take a GPU into use.
  *
  * ordinal  [in]  0 .. iso_cuda_count() - 1
- * Errors: ISO_UNSUPPORTED when there is none, saying why; ISO_INVAL for
- * another ordinal, saying how many there are; ISO_NOMEM.
+ * Errors: ISO_UNSUPPORTED when there is none, saying why, or none of this
+ * ordinal, saying how many there are; ISO_NOMEM.
  */
 iso_status_t iso_cuda_create(int ordinal, iso_cuda_t **cuda_out);
 
@@ -61,7 +61,9 @@ void iso_cuda_free_host(iso_cuda_t *cuda, void *data);
 
 /*
  * Copy between host and GPU in the order of the stream. Memory of the host
- * stays as it is (upload) or untouched (download) until iso_cuda_wait.
+ * from iso_cuda_alloc_host stays as it is (upload), and any untouched
+ * (download), until iso_cuda_wait; other memory was read when an upload
+ * returns.
  *
  * Errors: ISO_INTERNAL.
  */

@@ -156,12 +156,12 @@ static void test_functions(void)
         CU_ASSERT_EQUAL_FATAL(
             iso_device_map_create_from(devices, 3, number_of, &seed, &map),
             ISO_OK);
-        CU_ASSERT_EQUAL_FATAL(iso_device_open_map(&map, 1, &device), ISO_OK);
-        CU_ASSERT_PTR_NULL(map);
+        CU_ASSERT_EQUAL_FATAL(iso_device_open_map(map, 1, &device), ISO_OK);
         if (!device_checks_device(graph, device)) {
             (void)fprintf(stderr, "trial %d\n", trial);
         }
         iso_device_close(&device);
+        iso_device_map_destroy(&map);
         iso_graph_destroy(&graph);
     }
 }

@@ -44,6 +44,17 @@ int iso_cuda_count(void)
     return count;
 }
 
+static const char *reason_of(enum cudaError error)
+{
+    int driver = 0;
+
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) {
+        return "no driver of NVIDIA's is installed here";
+    }
+    return error == cudaSuccess ? "the driver shows none"
+                                : cudaGetErrorString(error);
+}
+
 /* Is there a GPU of this number? */
 static iso_status_t check_ordinal(int ordinal)
 {
@@ -52,11 +63,10 @@ static iso_status_t check_ordinal(int ordinal)
 
     if (error != cudaSuccess || count == 0) {
         return iso_fail(ISO_UNSUPPORTED, "no GPU can be used: %s",
-                        error == cudaSuccess ? "the driver shows none"
-                                             : cudaGetErrorString(error));
+                        reason_of(error));
     }
     if (ordinal < 0 || ordinal >= count) {
-        return iso_fail(ISO_INVAL,
+        return iso_fail(ISO_UNSUPPORTED,
                         "there is no GPU %d: this machine has %d, expected 0 "
                         "to %d",
                         ordinal, count, count - 1);
