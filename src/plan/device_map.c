@@ -347,12 +347,6 @@ static iso_status_t by_clauses(const iso_device_map_t *map,
                     node->name);
 }
 
-static bool has_device(const iso_node_t *node)
-{
-    return !iso_node_is_leaf(node) && node->op != ISO_OP_RESHAPE &&
-           iso_op_info(node->op)->op_class != ISO_OP_CLASS_EXCHANGE;
-}
-
 iso_status_t iso_placement_create(const iso_graph_t *graph,
                                   const iso_device_map_t *map,
                                   iso_placement_t *placement_out)
@@ -369,7 +363,7 @@ iso_status_t iso_placement_create(const iso_graph_t *graph,
         int *device = &placement_out->device_of[id];
 
         *device = ISO_NO_DEVICE;
-        if (has_device(iso_graph_node(graph, id))) {
+        if (iso__node_has_device(iso_graph_node(graph, id))) {
             status = map->function != NULL ? by_function(map, graph, id, device)
                                            : by_clauses(map, graph, id, device);
         }

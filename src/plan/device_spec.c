@@ -84,6 +84,12 @@ iso_status_t iso__device_spec_parse(const char *name,
 
 /* ---- What it computes ---- */
 
+bool iso__node_has_device(const iso_node_t *node)
+{
+    return !iso_node_is_leaf(node) && node->op != ISO_OP_RESHAPE &&
+           iso_op_info(node->op)->op_class != ISO_OP_CLASS_EXCHANGE;
+}
+
 static bool is_supported(const iso_graph_t *graph, const iso_node_t *node)
 {
     return iso_ref_supports(node->op,

@@ -8,4 +8,7 @@
 iso_status_t iso__device_spec_parse(const char *name,
                                     iso_device_spec_t *spec_out);
 
+/* Leaves, reshapes and exchanges have none. */
+bool iso__node_has_device(const iso_node_t *node);
+
 #endif

@@ -58,6 +58,8 @@ lines 6 "^(residual|attention) +[0-9]+ nodes, +[0-9]+ layers, grid [0-9a-z]+ +$n
 lines 2 " grid 8x2 " plan.txt
 "$BENCHES/bench_arrange" --quick >arrange.txt
 lines 15 "^(residual|attention|different) .* workers: +$number s to arrange" arrange.txt
+"$BENCHES/bench_place" --quick >place.txt
+lines 18 "^(chain|residual|attention) +[0-9]+ nodes, [238] devices, (near|far ): +$number s to place" place.txt
 
 # -- two workers --
 
