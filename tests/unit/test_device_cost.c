@@ -112,7 +112,7 @@ static double total_s(const iso_graph_t *graph,
 static double least_s(const iso_graph_t *graph,
                       const iso_device_prices_t *prices)
 {
-    int device_of[MOST_NODES];
+    int device_of[MOST_NODES] = {0};
     double least = INFINITY;
     bool more = true;
 
@@ -319,36 +319,45 @@ static void test_three_devices(void)
                  equal, (int)TRIALS, worst);
 }
 
+/* As a sample, but that nodes move between two devices alone. */
+static void hold(const sample_t *sample, const int *device_of, int a, int b,
+                 sample_t *held)
+{
+    const int n_devices = sample->prices.n_devices;
+
+    held->prices = sample->prices;
+    held->prices.seconds = held->seconds;
+    for (iso_node_id_t id = 0; id < iso_graph_node_count(sample->graph); id++) {
+        for (int device = 0; device < n_devices; device++) {
+            const int on = device_of[id];
+            const bool moves =
+                (on == a || on == b) && (device == a || device == b);
+
+            held->seconds[id * n_devices + device] =
+                moves || device == on ? sample->seconds[id * n_devices + device]
+                                      : INFINITY;
+        }
+    }
+}
+
 /* No two devices can exchange nodes for the better. */
 static void test_pairs_are_least(void)
 {
+    enum { N_DEVICES = 4 };
     uint64_t state = SEED + 2;
 
     for (int trial = 0; trial < 40; trial++) {
         sample_t sample = {.graph = any_graph(&state, (int)any(&state, 1, 7))};
-        sample_t held = {.graph = sample.graph};
         int device_of[MOST_NODES];
 
-        set_prices(&sample, &state, 4);
+        set_prices(&sample, &state, N_DEVICES);
         const double found = place(&sample, device_of);
 
-        for (int a = 0; a < 4; a++) {
-            for (int b = 0; b < a; b++) {
-                held.prices = sample.prices;
-                held.prices.seconds = held.seconds;
-                for (iso_node_id_t id = 0;
-                     id < iso_graph_node_count(sample.graph); id++) {
-                    for (int d = 0; d < 4; d++) {
-                        const int on = device_of[id];
-                        const bool may = d == on || ((on == a || on == b) &&
-                                                     (d == a || d == b));
+        for (int pair = 0; pair < N_DEVICES * N_DEVICES; pair++) {
+            sample_t held = {.graph = sample.graph};
 
-                        held.seconds[id * 4 + d] =
-                            may ? sample.seconds[id * 4 + d] : INFINITY;
-                    }
-                }
-                CU_ASSERT_EQUAL(least_s(held.graph, &held.prices), found);
-            }
+            hold(&sample, device_of, pair / N_DEVICES, pair % N_DEVICES, &held);
+            CU_ASSERT_EQUAL(least_s(held.graph, &held.prices), found);
         }
         iso_graph_destroy(&sample.graph);
     }
@@ -359,8 +368,8 @@ static void test_pairs_are_least(void)
 static void set_all(sample_t *sample, double first_s, double second_s)
 {
     for (iso_node_id_t id = 0; id < iso_graph_node_count(sample->graph); id++) {
-        sample->seconds[id * 2] = first_s;
-        sample->seconds[id * 2 + 1] = second_s;
+        sample->seconds[(ptrdiff_t)id * 2] = first_s;
+        sample->seconds[(ptrdiff_t)id * 2 + 1] = second_s;
     }
 }
 
@@ -370,8 +379,8 @@ static void set_node(sample_t *sample, const char *name, double first_s,
     const iso_node_id_t id = iso_graph_find(sample->graph, name);
 
     CU_ASSERT_NOT_EQUAL_FATAL(id, ISO_NO_NODE);
-    sample->seconds[id * 2] = first_s;
-    sample->seconds[id * 2 + 1] = second_s;
+    sample->seconds[(ptrdiff_t)id * 2] = first_s;
+    sample->seconds[(ptrdiff_t)id * 2 + 1] = second_s;
 }
 
 /* The devices of the nodes with one, a digit for each. */

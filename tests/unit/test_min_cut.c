@@ -144,7 +144,7 @@ static void test_long_path(void)
     CU_ASSERT_EQUAL(iso_min_cut_solve(cut), 3);
     CU_ASSERT(iso_min_cut_has(cut, 777));
     CU_ASSERT_FALSE(iso_min_cut_has(cut, 778));
-    CU_ASSERT(iso_min_cut_looked_at(cut) < 10 * LENGTH);
+    CU_ASSERT(iso_min_cut_looked_at(cut) < (int64_t)10 * LENGTH);
     iso_min_cut_destroy(&cut);
 }
 
