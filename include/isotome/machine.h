@@ -29,6 +29,8 @@ typedef struct iso_rate {
     iso_cost_class_t cost_class;
 } iso_rate_t;
 
+typedef struct iso_machine_device iso_machine_device_t;
+
 typedef struct iso_machine_rank {
     const char *host;
     size_t memory_bytes; /* that one rank may use */
@@ -40,7 +42,23 @@ typedef struct iso_machine_rank {
      * without it (0) gets half of memory_bytes_per_s. */
     double copy_bytes_per_s;
     iso_rate_t rates[ISO_RATE_CLASS_COUNT];
+    /* Devices among which nodes may be placed by cost (device_map.h), all
+     * different. The figures above are those of the one that the rank computes
+     * on; where "cpu" is none of these, they are those of "cpu". */
+    int n_devices;                       /* 0: nothing is known of others */
+    const iso_machine_device_t *devices; /* (n_devices) */
 } iso_machine_rank_t;
+
+/* One device of a rank. */
+struct iso_machine_device {
+    const char *name;           /* as in a rule of device_map.h */
+    iso_machine_rank_t figures; /* host and memory are the rank's; it has no
+                                 * devices */
+    /* Of a value between its memory and the host's, either way; of a device
+     * that works in host memory, of a copy. */
+    double crossing_latency_s;
+    double crossing_bytes_per_s;
+};
 
 /*
  * Small messages go at once, with their latency alone (eager); a message of
@@ -114,8 +132,8 @@ const iso_machine_rank_t *iso_machine_rank(const iso_machine_t *machine,
                                            int rank);
 
 /* Put other facts in place of a rank's (its real host and memory in a job);
- * the host's name is copied. A rate less certain than cost_class makes the
- * rank so. Errors: ISO_NOMEM. */
+ * the host's name and the devices are copied. A rate less certain than
+ * cost_class makes the rank so. Errors: ISO_NOMEM. */
 iso_status_t iso_machine_set_rank(iso_machine_t *machine, int rank,
                                   const iso_machine_rank_t *facts);
 
@@ -165,6 +183,8 @@ const char *iso_cost_class_string(iso_cost_class_t cost_class);
 /* Seconds to move bytes in one message; bytes may be an estimate. */
 double iso_link_seconds(iso_link_t link, double bytes);
 
+/* Of all that plans depend on: devices, by which each rank places what it was
+ * given, are no part of it. */
 uint64_t iso_machine_digest(const iso_machine_t *machine);
 
 #endif

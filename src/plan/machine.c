@@ -188,18 +188,46 @@ const iso_machine_rank_t *iso_machine_rank(const iso_machine_t *machine,
     return &machine->ranks[rank];
 }
 
+/* Devices of a rank that has been set, as copies. */
+static iso_status_t copy_devices(iso_machine_t *machine,
+                                 iso_machine_rank_t *rank)
+{
+    const size_t n = (size_t)rank->n_devices;
+    iso_machine_device_t *copies;
+
+    if (n == 0) {
+        return ISO_OK;
+    }
+    copies = iso_arena_array(machine->arena, n, sizeof *copies);
+    if (copies == NULL) {
+        return ISO_NOMEM;
+    }
+    for (size_t i = 0; i < n; i++) {
+        copies[i] = rank->devices[i];
+        copies[i].name = iso_arena_text(machine->arena, copies[i].name);
+        copies[i].figures.host = rank->host;
+        if (copies[i].name == NULL) {
+            return ISO_NOMEM;
+        }
+        iso__machine_rank_settle(&copies[i].figures);
+    }
+    rank->devices = copies;
+    return ISO_OK;
+}
+
 iso_status_t iso_machine_set_rank(iso_machine_t *machine, int rank,
                                   const iso_machine_rank_t *facts)
 {
-    char *host = iso_arena_text(machine->arena, facts->host);
+    iso_machine_rank_t copy = *facts;
 
     ISO_ASSERT(rank >= 0 && rank < machine->world);
-    if (host == NULL) {
+    copy.host = iso_arena_text(machine->arena, facts->host);
+    if (copy.host == NULL) {
         return ISO_NOMEM;
     }
-    machine->ranks[rank] = *facts;
-    machine->ranks[rank].host = host;
-    iso__machine_rank_settle(&machine->ranks[rank]);
+    iso__machine_rank_settle(&copy);
+    ISO_TRY(copy_devices(machine, &copy));
+    machine->ranks[rank] = copy;
     return ISO_OK;
 }
 

@@ -5,9 +5,11 @@
 #include "isotome/layer_split.h"
 
 #include "base/json.h"
+#include "plan/device_spec.h"
 #include "plan/machine_impl.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { FORMAT_VERSION = 1 };
@@ -140,19 +142,104 @@ static iso_status_t read_speed(const iso_json_t *in, iso_machine_rank_t *rank)
     return ISO_OK;
 }
 
+/* -- devices of a rank -- */
+
+/* One that there is, and none of those before. */
+static iso_status_t read_device_name(const iso_json_t *in,
+                                     iso_machine_t *machine,
+                                     const iso_machine_rank_t *rank,
+                                     const char **name_out)
+{
+    iso_device_spec_t spec;
+    const char *name = NULL;
+
+    ISO_TRY(iso_json_text(in, "name", &name));
+    if (iso__device_spec_parse(name, &spec) != ISO_OK) {
+        char reason[ISO_ERROR_TEXT_BYTES];
+
+        (void)snprintf(reason, sizeof reason, "%s", iso_error_text());
+        return iso_json_fail(in, "'name': %s", reason);
+    }
+    for (int i = 0; i < rank->n_devices; i++) {
+        if (strcmp(rank->devices[i].name, name) == 0) {
+            return iso_json_fail(in, "'name': there is a device '%s' already",
+                                 name);
+        }
+    }
+    *name_out = iso_arena_text(machine->arena, name);
+    return *name_out == NULL ? ISO_NOMEM : ISO_OK;
+}
+
+static iso_status_t read_device(const iso_json_t *in, iso_machine_t *machine,
+                                const iso_machine_rank_t *rank,
+                                iso_machine_device_t *device)
+{
+    static const char *const keys[] = {"name",
+                                       "flops_per_s",
+                                       "memory_bytes_per_s",
+                                       "cost",
+                                       "copy_bytes_per_s",
+                                       "rates",
+                                       "crossing_latency_s",
+                                       "crossing_bytes_per_s",
+                                       NULL};
+
+    ISO_TRY(iso_json_only(in, keys));
+    ISO_TRY(read_device_name(in, machine, rank, &device->name));
+    ISO_TRY(
+        read_least_0(in, "crossing_latency_s", &device->crossing_latency_s));
+    ISO_TRY(
+        read_rate(in, "crossing_bytes_per_s", &device->crossing_bytes_per_s));
+    device->figures.host = rank->host;
+    device->figures.memory_bytes = rank->memory_bytes;
+    return read_speed(in, &device->figures);
+}
+
+/* Left out: none. */
+static iso_status_t read_devices(const iso_json_t *in, iso_machine_t *machine,
+                                 iso_machine_rank_t *rank)
+{
+    iso_machine_device_t *devices;
+    iso_json_t list;
+
+    if (!iso_json_has(in, "devices")) {
+        return ISO_OK;
+    }
+    ISO_TRY(iso_json_array(in, "devices", &list));
+    if (iso_json_size(&list) > ISO_DEVICES_MOST) {
+        return iso_json_fail(&list, "%zu devices, expected at most %d",
+                             iso_json_size(&list), (int)ISO_DEVICES_MOST);
+    }
+    devices =
+        iso_arena_array(machine->arena, ISO_DEVICES_MOST, sizeof *devices);
+    if (devices == NULL) {
+        return ISO_NOMEM;
+    }
+    rank->devices = devices;
+    for (size_t i = 0; i < iso_json_size(&list); i++) {
+        const iso_json_t one = iso_json_at(&list, i);
+
+        ISO_TRY(read_device(&one, machine, rank, &devices[i]));
+        rank->n_devices++;
+    }
+    return ISO_OK;
+}
+
 static iso_status_t read_rank(const iso_json_t *in, iso_machine_t *machine,
                               iso_machine_rank_t *rank)
 {
     static const char *const keys[] = {
         "host", "memory_bytes",     "flops_per_s", "memory_bytes_per_s",
-        "cost", "copy_bytes_per_s", "rates",       NULL};
+        "cost", "copy_bytes_per_s", "rates",       "devices",
+        NULL};
     int64_t memory_bytes = 0;
 
     ISO_TRY(iso_json_only(in, keys));
     ISO_TRY(read_host(in, machine, &rank->host));
     ISO_TRY(iso_json_int(in, "memory_bytes", 1, INT64_MAX, &memory_bytes));
     rank->memory_bytes = (size_t)memory_bytes;
-    return read_speed(in, rank);
+    ISO_TRY(read_speed(in, rank));
+    return read_devices(in, machine, rank);
 }
 
 /* -- links and collectives -- */
@@ -392,17 +479,62 @@ static json_t *rates_to_json(const iso_machine_rank_t *rank)
     return object;
 }
 
+/* Into an object; rates that are all left away are left away too. */
+static int add_speed(json_t *object, const iso_machine_rank_t *rank)
+{
+    json_t *speed = json_pack(
+        "{s:f, s:f, s:f, s:s, s:o}", "flops_per_s", rank->flops_per_s,
+        "memory_bytes_per_s", rank->memory_bytes_per_s, "copy_bytes_per_s",
+        rank->copy_bytes_per_s, "cost", iso__cost_class_names[rank->cost_class],
+        "rates", rates_to_json(rank));
+    int failed;
+
+    if (json_object_size(json_object_get(speed, "rates")) == 0) {
+        (void)json_object_del(speed, "rates");
+    }
+    failed = json_object_update(object, speed);
+    json_decref(speed);
+    return failed;
+}
+
+static json_t *device_to_json(const iso_machine_device_t *device)
+{
+    json_t *object =
+        json_pack("{s:s, s:f, s:f}", "name", device->name, "crossing_latency_s",
+                  device->crossing_latency_s, "crossing_bytes_per_s",
+                  device->crossing_bytes_per_s);
+
+    if (object != NULL && add_speed(object, &device->figures) != 0) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+static int add_devices(json_t *object, const iso_machine_rank_t *rank)
+{
+    json_t *devices = json_array();
+
+    for (int i = 0; i < rank->n_devices; i++) {
+        if (json_array_append_new(devices, device_to_json(&rank->devices[i])) !=
+            0) {
+            json_decref(devices);
+            return -1;
+        }
+    }
+    return json_object_set_new(object, "devices", devices);
+}
+
 static json_t *rank_to_json(const iso_machine_rank_t *rank)
 {
-    json_t *object = json_pack(
-        "{s:s, s:I, s:f, s:f, s:f, s:s, s:o}", "host", rank->host,
-        "memory_bytes", (json_int_t)rank->memory_bytes, "flops_per_s",
-        rank->flops_per_s, "memory_bytes_per_s", rank->memory_bytes_per_s,
-        "copy_bytes_per_s", rank->copy_bytes_per_s, "cost",
-        iso__cost_class_names[rank->cost_class], "rates", rates_to_json(rank));
+    json_t *object = json_pack("{s:s, s:I}", "host", rank->host, "memory_bytes",
+                               (json_int_t)rank->memory_bytes);
 
-    if (json_object_size(json_object_get(object, "rates")) == 0) {
-        (void)json_object_del(object, "rates");
+    if (object != NULL &&
+        (add_speed(object, rank) != 0 ||
+         (rank->n_devices > 0 && add_devices(object, rank) != 0))) {
+        json_decref(object);
+        return NULL;
     }
     return object;
 }
