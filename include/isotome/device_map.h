@@ -17,6 +17,11 @@
  *     throttled[:RATE]   cpu, at most RATE Gflop/s (1), and only contractions,
  *                        additions and relu: to try placements with
  *
+ * A rule of the form cost:DEVICE|DEVICE... is for all nodes: each goes where
+ * the predicted time of the whole graph is least, with what crosses between
+ * the devices. It takes figures of the devices: those of a rank of a machine
+ * file, isotome-machine(5).
+ *
  * Leaves, reshapes and exchanges between workers have no device: they are
  * where they are wanted.
  *
@@ -30,6 +35,7 @@
 #define ISO_DEVICE_MAP_H
 
 #include "isotome/graph.h"
+#include "isotome/machine.h"
 
 enum { ISO_DEVICES_MOST = 8, ISO_DEVICE_NAME_BYTES = 32, ISO_NO_DEVICE = -1 };
 
@@ -73,6 +79,23 @@ iso_status_t iso_device_map_create_from(const char *const *devices,
                                         int n_devices,
                                         iso_device_map_function_t *function,
                                         void *arg, iso_device_map_t **map_out);
+
+/*
+ * By cost.
+ *
+ * devices  [in]  (n_devices) as in a rule, all different
+ * rank     [in]  with figures of each (n_devices of iso_machine_rank_t)
+ * Errors: as above; ISO_NOMEM. What rank has no figures of is found when
+ * nodes are placed.
+ */
+iso_status_t iso_device_map_create_cost(const char *const *devices,
+                                        int n_devices,
+                                        const iso_machine_rank_t *rank,
+                                        iso_device_map_t **map_out);
+
+/* The figures that a rule by cost: takes, copied; others take none. */
+void iso_device_map_set_rank(iso_device_map_t *map,
+                             const iso_machine_rank_t *rank);
 void iso_device_map_destroy(iso_device_map_t **map);
 
 int iso_device_map_device_count(const iso_device_map_t *map);
@@ -98,8 +121,10 @@ typedef struct iso_placement {
 } iso_placement_t;
 
 /*
- * Errors: ISO_INVAL for a node that no pattern matches; ISO_UNSUPPORTED for a
- * node that none of its devices computes exactly, naming both; ISO_NOMEM.
+ * graph  [in]  static, where nodes are placed by cost
+ * Errors: ISO_INVAL for a node that no pattern matches, and for a device by
+ * cost without figures; ISO_UNSUPPORTED for a node that none of its devices
+ * computes exactly, naming both; ISO_SHAPE; ISO_NOMEM.
  */
 iso_status_t iso_placement_create(const iso_graph_t *graph,
                                   const iso_device_map_t *map,

@@ -241,6 +241,7 @@ static const iso_device_kind_t *find_whole(const char *rule)
                                       : NULL;
 }
 
+/* rank NULL: no figures */
 iso_status_t iso_device_open(const char *rule, int threads,
                              iso_device_t **device_out)
 {

@@ -219,13 +219,15 @@ static int seat_of(const job_t *job, int rank)
 
 static iso_status_t open_device(job_t *job)
 {
+    const int rank = iso_par_rank(job->comm);
     iso_device_map_t *map = job->options->map;
 
     if (map == NULL) {
         ISO_TRY(iso_device_map_create(job->options->device, &job->map));
         map = job->map;
     }
-    iso_device_map_set_seat(map, seat_of(job, iso_par_rank(job->comm)));
+    iso_device_map_set_rank(map, iso_machine_rank(job->plan.machine, rank));
+    iso_device_map_set_seat(map, seat_of(job, rank));
     return iso_device_open_map(map, job->options->threads, &job->device);
 }
 

@@ -5,11 +5,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "plan/device_prices.h"
 #include "plan/device_spec.h"
 
 #include <string.h>
 
-/* One PATTERN=DEVICE|DEVICE of a rule. */
+/* One PATTERN=DEVICE|DEVICE of a rule; or, of one by cost, all of it. */
 typedef struct clause {
     const char *pattern;
     int n_devices;
@@ -26,6 +27,8 @@ struct iso_device_map {
     clause_t *clauses;                   /* (n_clauses) */
     iso_device_map_function_t *function; /* NULL: by the clauses */
     void *arg;
+    bool by_cost; /* one clause; the devices' figures say which does what */
+    iso_device_figures_t figures[ISO_DEVICES_MOST]; /* (n_devices) */
 };
 
 /* ---- Reading a rule ---- */
@@ -70,18 +73,11 @@ static char *cut_at(char *text, char border)
     return found;
 }
 
-static iso_status_t read_clause(iso_device_map_t *map, char *text)
+/* "cuda|cpu" */
+static iso_status_t read_devices(iso_device_map_t *map, clause_t *clause,
+                                 char *names)
 {
-    clause_t *clause = &map->clauses[map->n_clauses++];
-    char *devices = cut_at(text, '=');
-
-    *clause = (clause_t){.pattern = devices != NULL ? text : "*"};
-    if (clause->pattern[0] == '\0') {
-        return iso_fail(ISO_INVAL,
-                        "place '=%s' has no pattern; '*' is for all nodes",
-                        devices);
-    }
-    for (char *name = devices != NULL ? devices : text; name != NULL;) {
+    for (char *name = names; name != NULL;) {
         char *next = cut_at(name, '|');
 
         if (clause->n_devices == ISO_DEVICES_MOST) {
@@ -95,25 +91,65 @@ static iso_status_t read_clause(iso_device_map_t *map, char *text)
     return ISO_OK;
 }
 
-static iso_status_t read_rule(iso_device_map_t *map, const char *rule)
+static iso_status_t read_clause(iso_device_map_t *map, char *text)
 {
-    size_t most = 1;
+    clause_t *clause = &map->clauses[map->n_clauses++];
+    char *devices = cut_at(text, '=');
 
-    for (const char *at = rule; *at != '\0'; at++) {
-        most += *at == ',' ? 1 : 0;
+    *clause = (clause_t){.pattern = devices != NULL ? text : "*"};
+    if (clause->pattern[0] == '\0') {
+        return iso_fail(ISO_INVAL,
+                        "place '=%s' has no pattern; '*' is for all nodes",
+                        devices);
     }
-    map->text = iso_alloc(strlen(rule) + 1);
-    map->clauses = iso_alloc_zeroed(most, sizeof *map->clauses);
-    if (map->text == NULL || map->clauses == NULL) {
-        return ISO_NOMEM;
-    }
-    (void)strcpy(map->text, rule);
+    return read_devices(map, clause, devices != NULL ? devices : text);
+}
+
+static iso_status_t read_clauses(iso_device_map_t *map)
+{
     for (char *clause = map->text; clause != NULL;) {
         char *next = cut_at(clause, ',');
 
         ISO_TRY(read_clause(map, clause));
         clause = next;
     }
+    return ISO_OK;
+}
+
+/* One clause of all devices there are. */
+static void finish_cost(iso_device_map_t *map)
+{
+    clause_t *clause = map->clauses;
+
+    map->by_cost = true;
+    map->n_clauses = 1;
+    clause->pattern = "cost";
+    clause->n_devices = map->n_devices;
+    for (int i = 0; i < map->n_devices; i++) {
+        clause->devices[i] = i;
+    }
+}
+
+static iso_status_t read_rule(iso_device_map_t *map, const char *rule)
+{
+    static const char cost[] = "cost:";
+    const size_t length = sizeof cost - 1;
+    size_t most = 1;
+
+    for (const char *at = rule; *at != '\0'; at++) {
+        most += *at == ',' ? 1 : 0;
+    }
+    map->text = iso_text_copy(rule);
+    map->clauses = iso_alloc_zeroed(most, sizeof *map->clauses);
+    if (map->text == NULL || map->clauses == NULL) {
+        return ISO_NOMEM;
+    }
+    if (strncmp(map->text, cost, length) != 0) {
+        return read_clauses(map);
+    }
+    map->clauses->pattern = "cost";
+    ISO_TRY(read_devices(map, map->clauses, map->text + length));
+    finish_cost(map);
     return ISO_OK;
 }
 
@@ -172,6 +208,35 @@ iso_status_t iso_device_map_create_from(const char *const *devices,
         iso_device_map_destroy(map_out);
     }
     return status;
+}
+
+iso_status_t iso_device_map_create_cost(const char *const *devices,
+                                        int n_devices,
+                                        const iso_machine_rank_t *rank,
+                                        iso_device_map_t **map_out)
+{
+    iso_status_t status;
+
+    ISO_TRY(start(map_out));
+    (*map_out)->clauses = iso_alloc_zeroed(1, sizeof *(*map_out)->clauses);
+    status = (*map_out)->clauses == NULL
+                 ? ISO_NOMEM
+                 : add_devices(*map_out, devices, n_devices);
+    if (status != ISO_OK) {
+        iso_device_map_destroy(map_out);
+        return status;
+    }
+    finish_cost(*map_out);
+    iso_device_map_set_rank(*map_out, rank);
+    return ISO_OK;
+}
+
+void iso_device_map_set_rank(iso_device_map_t *map,
+                             const iso_machine_rank_t *rank)
+{
+    for (int i = 0; i < map->n_devices; i++) {
+        map->figures[i] = iso__device_figures_of(rank, &map->devices[i]);
+    }
 }
 
 void iso_device_map_destroy(iso_device_map_t **map)
@@ -235,8 +300,9 @@ iso_status_t iso_device_map_leave_out(iso_device_map_t *map, int number)
         if (clause->n_devices == 0) {
             return iso_fail(ISO_UNSUPPORTED,
                             "'%s' has no other device; give one to fall back "
-                            "on: '%s=%s|cpu'",
-                            clause->pattern, clause->pattern, name);
+                            "on: '%s%c%s|cpu'",
+                            clause->pattern, clause->pattern,
+                            map->by_cost ? ':' : '=', name);
         }
     }
     return ISO_OK;
@@ -291,9 +357,10 @@ static iso_status_t fail_exact(const iso_device_map_t *map,
             ? names.status
             : iso_fail(ISO_UNSUPPORTED,
                        "node '%s': device %s does not compute %s in %s "
-                       "exactly; give one to fall back on: '%s=%s|cpu'",
+                       "exactly; give one to fall back on: '%s%c%s|cpu'",
                        node->name, names.data, iso_op_string(node->op),
                        iso_dtype_string(node->dtype), clause->pattern,
+                       map->by_cost ? ':' : '=',
                        map->devices[clause->devices[0]].name);
 
     iso_text_free(&names);
@@ -337,7 +404,7 @@ static iso_status_t by_clauses(const iso_device_map_t *map,
     const iso_node_t *node = iso_graph_node(graph, id);
 
     for (int i = 0; i < map->n_clauses; i++) {
-        if (is_for(map->clauses[i].pattern, node)) {
+        if (map->by_cost || is_for(map->clauses[i].pattern, node)) {
             return choose(map, graph, id, &map->clauses[i], device_out);
         }
     }
@@ -345,6 +412,70 @@ static iso_status_t by_clauses(const iso_device_map_t *map,
                     "node '%s' is placed nowhere: no pattern matches it; end "
                     "the rule with '*=cpu'",
                     node->name);
+}
+
+/* ---- Placing by cost ---- */
+
+/* Names of the devices as in a rule. */
+static void add_names(const iso_device_map_t *map, const clause_t *clause,
+                      iso_text_t *text)
+{
+    for (int i = 0; i < clause->n_devices; i++) {
+        iso_text_add(text, "%s%s", i == 0 ? "" : "|",
+                     map->devices[clause->devices[i]].name);
+    }
+}
+
+static iso_status_t check_figures(const iso_device_map_t *map,
+                                  const clause_t *clause)
+{
+    for (int i = 0; i < clause->n_devices; i++) {
+        const int number = clause->devices[i];
+        iso_text_t names = {0};
+
+        if (map->figures[number].is_known) {
+            continue;
+        }
+        add_names(map, clause, &names);
+        const iso_status_t status =
+            names.status != ISO_OK
+                ? names.status
+                : iso_fail(ISO_INVAL,
+                           "to place by cost takes a machine file with "
+                           "figures of device '%s' for this rank: write one "
+                           "with isotome calibrate --device '%s' -o M.json "
+                           "and give --machine M.json",
+                           map->devices[number].name, names.data);
+
+        iso_text_free(&names);
+        return status;
+    }
+    return ISO_OK;
+}
+
+/* device_of [in,out] the first device that computes each node. */
+static iso_status_t place_by_cost(const iso_device_map_t *map,
+                                  const iso_graph_t *graph, int *device_of)
+{
+    const clause_t *clause = map->clauses;
+    iso_priced_device_t devices[ISO_DEVICES_MOST];
+
+    if (clause->n_devices == 1) {
+        return ISO_OK;
+    }
+    ISO_TRY(check_figures(map, clause));
+    for (int i = 0; i < clause->n_devices; i++) {
+        devices[i] = (iso_priced_device_t){&map->devices[clause->devices[i]],
+                                           &map->figures[clause->devices[i]]};
+    }
+    ISO_TRY(
+        iso__device_prices_place(graph, devices, clause->n_devices, device_of));
+    for (iso_node_id_t id = 0; id < iso_graph_node_count(graph); id++) {
+        if (device_of[id] != ISO_NO_DEVICE) {
+            device_of[id] = clause->devices[device_of[id]];
+        }
+    }
+    return ISO_OK;
 }
 
 iso_status_t iso_placement_create(const iso_graph_t *graph,
@@ -367,6 +498,9 @@ iso_status_t iso_placement_create(const iso_graph_t *graph,
             status = map->function != NULL ? by_function(map, graph, id, device)
                                            : by_clauses(map, graph, id, device);
         }
+    }
+    if (status == ISO_OK && map->by_cost) {
+        status = place_by_cost(map, graph, placement_out->device_of);
     }
     if (status != ISO_OK) {
         iso_placement_free(placement_out);
