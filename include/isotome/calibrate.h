@@ -21,9 +21,13 @@
 #include <stdio.h>
 
 typedef struct iso_calibrate_options {
-    const char *path; /* of the machine file, borrowed */
-    int threads;      /* of each rank, >= 1 */
-    bool force;       /* replace the file if it exists */
+    const char *path;   /* of the machine file, borrowed */
+    int threads;        /* of each rank, >= 1 */
+    bool force;         /* replace the file if it exists */
+    const char *device; /* a rule (device_map.h) whose devices are measured one
+                         * after the other, and "cpu" with them; the first
+                         * one's figures are those of the rank. NULL: "cpu"
+                         * alone, as the rank's. Borrowed */
 } iso_calibrate_options_t;
 
 /*
@@ -31,9 +35,11 @@ typedef struct iso_calibrate_options {
  *
  * table  [in]  where rank 0 prints the figures; NULL: nowhere
  * Returns the same status on every rank, with the same text (error.h):
- * ISO_DISAGREE when the ranks run different programs; ISO_IO, ISO_NOMEM,
- * ISO_UNSUPPORTED on a CPU without FMA. On a failure no file exists under
- * the name (one that existed before is untouched).
+ * ISO_DISAGREE when the ranks run different programs or measure different
+ * devices; ISO_INVAL for a rule that cannot be read; ISO_IO, ISO_NOMEM,
+ * ISO_UNSUPPORTED on a CPU without FMA, and for a device that is not there. On
+ * a failure no file exists under the name (one that existed before is
+ * untouched).
  */
 iso_status_t iso_calibrate(const iso_calibrate_options_t *options,
                            MPI_Comm comm, FILE *table);

@@ -24,18 +24,82 @@ typedef struct calibration {
     MPI_Comm comm;
     iso_draft_t *draft; /* at rank 0 */
     iso_machine_t *machine;
-    iso_device_t *device;
-    iso_machine_rank_t *all; /* (world) at rank 0 */
+    int n_devices;
+    iso__calibrated_t devices[ISO_DEVICES_MOST];    /* (n_devices) */
+    iso_machine_device_t figures[ISO_DEVICES_MOST]; /* (n_devices) */
+    iso_machine_device_t *all; /* (world, n_devices) at rank 0 */
 } calibration_t;
 
-/* Ranks of two programs would wait for one another. Collective. */
-static iso_status_t compare_programs(MPI_Comm comm)
+/* Ranks of two programs, or with two lists of devices, would wait for one
+ * another. Collective. */
+static iso_status_t compare(const calibration_t *job)
 {
-    const iso_field_t build = {"the program's build",
-                               iso_digest_of(ISO_BUILD, sizeof ISO_BUILD),
-                               ISO_BUILD};
+    const char *rule =
+        job->options->device != NULL ? job->options->device : "none";
+    const iso_field_t fields[] = {
+        {"the program's build", iso_digest_of(ISO_BUILD, sizeof ISO_BUILD),
+         ISO_BUILD},
+        {"the devices", iso_digest_of(rule, strlen(rule)), rule},
+    };
 
-    return iso_fields_agree(&build, 1, comm);
+    return iso_fields_agree(fields, 2, job->comm);
+}
+
+static void add_device(calibration_t *job, const iso_device_spec_t *spec)
+{
+    job->devices[job->n_devices++].spec = *spec;
+}
+
+static bool has_cpu(const calibration_t *job)
+{
+    for (int i = 0; i < job->n_devices; i++) {
+        if (job->devices[i].spec.type == ISO_DEVICE_CPU) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Devices of a rule, and what falls back on: cpu. */
+static iso_status_t list_devices(calibration_t *job)
+{
+    const iso_device_spec_t cpu = {
+        .type = ISO_DEVICE_CPU, .ordinal = -1, .name = "cpu"};
+    iso_device_map_t *map = NULL;
+
+    if (job->options->device != NULL) {
+        ISO_TRY(iso_device_map_create(job->options->device, &map));
+        for (int i = 0; i < iso_device_map_device_count(map); i++) {
+            add_device(job, iso_device_map_device(map, i));
+        }
+        iso_device_map_destroy(&map);
+    }
+    if (!has_cpu(job) && job->n_devices < ISO_DEVICES_MOST) {
+        add_device(job, &cpu);
+    }
+    return ISO_OK;
+}
+
+static iso_status_t open_device(const calibration_t *job,
+                                iso__calibrated_t *device)
+{
+    const char *name = device->spec.name;
+    const iso_status_t status =
+        iso_device_open(name, job->options->threads, &device->device);
+
+    return status == ISO_UNSUPPORTED && device->spec.type == ISO_DEVICE_CUDA
+               ? iso_fail(status, "device '%s' is not there on %s", name,
+                          iso_par_host())
+               : status;
+}
+
+static iso_status_t open_devices(calibration_t *job)
+{
+    ISO_TRY(list_devices(job));
+    for (int i = 0; i < job->n_devices; i++) {
+        ISO_TRY(open_device(job, &job->devices[i]));
+    }
+    return ISO_OK;
 }
 
 /* Where the figures go comes first: a name that is taken should not cost a
@@ -52,39 +116,78 @@ static iso_status_t reserve(calibration_t *job)
     ISO_TRY(iso_par_agree(status, job->comm));
     ISO_TRY(iso_affinity_check(&binding, job->comm));
     ISO_TRY(iso_job_machine(job->comm, &job->machine));
-    return iso_par_agree(iso_device_open("cpu", options->threads, &job->device),
-                         job->comm);
+    return iso_par_agree(open_devices(job), job->comm);
 }
 
-/* The hosts' names, which are not gathered, are known already. */
-static iso_status_t set_ranks(calibration_t *job)
+/* -- all ranks' figures -- */
+
+/* Equal devices of equal ranks get equal figures. */
+static iso_status_t level_device(calibration_t *job, int device)
 {
     const int world = iso_machine_world(job->machine);
+    const size_t n = (size_t)job->n_devices;
+    iso_machine_rank_t *ranks = iso_alloc_zeroed((size_t)world, sizeof *ranks);
+    iso_status_t status;
 
-    for (int rank = 0; rank < world; rank++) {
-        job->all[rank].host = iso_machine_rank(job->machine, rank)->host;
+    if (ranks == NULL) {
+        return ISO_NOMEM;
     }
-    ISO_TRY(iso_machine_ranks_level(job->all, world));
     for (int rank = 0; rank < world; rank++) {
-        ISO_TRY(iso_machine_set_rank(job->machine, rank, &job->all[rank]));
+        ranks[rank] = job->all[(size_t)rank * n + (size_t)device].figures;
+        ranks[rank].host = iso_machine_rank(job->machine, rank)->host;
+    }
+    status = iso_machine_ranks_level(ranks, world);
+    for (int rank = 0; rank < world; rank++) {
+        job->all[(size_t)rank * n + (size_t)device].figures = ranks[rank];
+    }
+    iso_free(ranks);
+    return status;
+}
+
+/* The first device's figures are the rank's. Texts are not gathered. */
+static iso_status_t set_rank(calibration_t *job, int rank)
+{
+    iso_machine_device_t *devices =
+        &job->all[(size_t)rank * (size_t)job->n_devices];
+    iso_machine_rank_t facts = devices[0].figures;
+
+    for (int i = 0; i < job->n_devices; i++) {
+        devices[i].name = job->devices[i].spec.name;
+    }
+    if (job->options->device != NULL) {
+        facts.n_devices = job->n_devices;
+        facts.devices = devices;
+    }
+    return iso_machine_set_rank(job->machine, rank, &facts);
+}
+
+static iso_status_t set_ranks(calibration_t *job)
+{
+    for (int device = 0; device < job->n_devices; device++) {
+        ISO_TRY(level_device(job, device));
+    }
+    for (int rank = 0; rank < iso_machine_world(job->machine); rank++) {
+        ISO_TRY(set_rank(job, rank));
     }
     return ISO_OK;
 }
 
 /* Bring all ranks' figures to rank 0. Collective. */
-static iso_status_t gather(calibration_t *job, const iso_machine_rank_t *mine)
+static iso_status_t gather(calibration_t *job)
 {
     const bool is_root = iso_par_rank(job->comm) == 0;
+    const size_t n = (size_t)job->n_devices;
+    const int bytes = (int)(n * sizeof *job->figures);
     iso_status_t status = ISO_OK;
 
     if (is_root) {
-        job->all = iso_alloc_zeroed((size_t)iso_machine_world(job->machine),
+        job->all = iso_alloc_zeroed((size_t)iso_machine_world(job->machine) * n,
                                     sizeof *job->all);
         status = job->all != NULL ? ISO_OK : ISO_NOMEM;
     }
     ISO_TRY(iso_par_agree(status, job->comm));
-    ISO_CHECK_MPI(MPI_Gather(mine, (int)sizeof *mine, MPI_BYTE, job->all,
-                             (int)sizeof *mine, MPI_BYTE, 0, job->comm));
+    ISO_CHECK_MPI(MPI_Gather(job->figures, bytes, MPI_BYTE, job->all, bytes,
+                             MPI_BYTE, 0, job->comm));
     if (job->all != NULL) {
         status = set_ranks(job);
     }
@@ -162,15 +265,17 @@ static iso_status_t measure_network(calibration_t *job)
     return ISO_OK;
 }
 
-/* Collective. */
+/* One device after the other. Collective. */
 static iso_status_t measure(calibration_t *job)
 {
-    iso_machine_rank_t mine =
-        *iso_machine_rank(job->machine, iso_par_rank(job->comm));
-
     ISO_TRY(measure_network(job));
-    ISO_TRY(iso__calibrate_work(job->device, job->comm, &mine));
-    return gather(job, &mine);
+    for (int i = 0; i < job->n_devices; i++) {
+        job->figures[i].figures =
+            *iso_machine_rank(job->machine, iso_par_rank(job->comm));
+        ISO_TRY(
+            iso__calibrate_work(&job->devices[i], job->comm, &job->figures[i]));
+    }
+    return gather(job);
 }
 
 static iso_status_t write(const calibration_t *job)
@@ -191,7 +296,8 @@ static iso_status_t show(const calibration_t *job, FILE *table)
     ISO_TRY(write(job));
     return table != NULL
                ? iso__calibrate_print(job->machine,
-                                      iso_device_text(job->device), table)
+                                      iso_device_text(job->devices[0].device),
+                                      table)
                : ISO_OK;
 }
 
@@ -200,7 +306,7 @@ static iso_status_t calibrate(calibration_t *job, FILE *table)
 {
     iso_status_t status = ISO_OK;
 
-    ISO_TRY(compare_programs(job->comm));
+    ISO_TRY(compare(job));
     ISO_TRY(reserve(job));
     ISO_TRY(measure(job));
     if (iso_par_rank(job->comm) == 0) {
@@ -219,7 +325,9 @@ iso_status_t iso_calibrate(const iso_calibrate_options_t *options,
     iso_status_t status = calibrate(&job, table);
 
     iso_free(job.all);
-    iso_device_close(&job.device);
+    for (int i = 0; i < ISO_DEVICES_MOST; i++) {
+        iso_device_close(&job.devices[i].device);
+    }
     iso_machine_destroy(&job.machine);
     iso_draft_close(&job.draft);
     ISO_CHECK_MPI(MPI_Comm_free(&job.comm));

@@ -13,6 +13,12 @@
 /* Times of one thing, at most; the median is kept. */
 enum { ISO__CALIBRATE_REPEATS = 15 };
 
+/* A device that is measured. */
+typedef struct iso__calibrated {
+    iso_device_spec_t spec;
+    iso_device_t *device;
+} iso__calibrated_t;
+
 /*
  * What a stage does between two messages or exchanges: it leaves nothing of
  * either in a cache of so many bytes.
@@ -30,14 +36,15 @@ static inline void iso__calibrate_compute_between(volatile char *room,
 }
 
 /*
- * Measure what this rank computes and copies: all rates and bandwidths of
- * figures; host and memory are left.
+ * Measure what a device of this rank computes and copies: rates, bandwidths
+ * and crossing; name, host and memory are left. Classes of work that it does
+ * not compute exactly get no rate.
  *
  * Collective over comm: all ranks work at the same time. Errors: ISO_NOMEM,
  * ISO_UNSUPPORTED.
  */
-iso_status_t iso__calibrate_work(iso_device_t *device, MPI_Comm comm,
-                                 iso_machine_rank_t *figures);
+iso_status_t iso__calibrate_work(const iso__calibrated_t *device, MPI_Comm comm,
+                                 iso_machine_device_t *figures);
 
 /*
  * Measure the links between the ranks, a sample of pairs one after the other;

@@ -28,6 +28,45 @@ static void add_ranks(const iso_machine_t *machine, iso_text_t *text)
     iso_text_free(&cells);
 }
 
+static void add_device(int rank, const iso_machine_device_t *device,
+                       iso_text_t *cells)
+{
+    const iso_machine_rank_t *figures = &device->figures;
+    char latency[ISO_TEXT_NUMBER_BYTES];
+
+    iso_text_add(
+        cells, "%s\t%d\t%.2f GF/s\t%.2f GF/s\t%.1f GB/s", device->name, rank,
+        giga * iso_machine_rank_rate(figures, ISO_RATE_CONV_3X3).per_s,
+        giga * figures->flops_per_s, giga * figures->memory_bytes_per_s);
+    iso_text_add(cells, "\t%s\t%.2f GB/s\t%s\n",
+                 iso_text_seconds(device->crossing_latency_s, latency),
+                 giga * device->crossing_bytes_per_s,
+                 iso_cost_class_string(figures->cost_class));
+}
+
+/* Of ranks that have any. */
+static void add_devices(const iso_machine_t *machine, iso_text_t *text)
+{
+    iso_text_t cells = {0};
+    int count = 0;
+
+    iso_text_add(&cells, "device\trank\tconv\tmatmul\tmemory\tlatency\t"
+                         "crossing\tclass\n");
+    for (int i = 0; i < iso_machine_world(machine); i++) {
+        const iso_machine_rank_t *rank = iso_machine_rank(machine, i);
+
+        for (int k = 0; k < rank->n_devices; k++) {
+            add_device(i, &rank->devices[k], &cells);
+            count++;
+        }
+    }
+    if (count > 0) {
+        iso_table_add(text, "lrrrrrrl", &cells);
+        iso_text_add(text, "\n");
+    }
+    iso_text_free(&cells);
+}
+
 /* A rate class over all ranks. */
 static void add_rate(const iso_machine_t *machine, iso_rate_class_t rate_class,
                      iso_text_t *cells)
@@ -130,6 +169,7 @@ iso_status_t iso__calibrate_print(const iso_machine_t *machine,
 
     add_ranks(machine, &text);
     iso_text_add(&text, "\n");
+    add_devices(machine, &text);
     add_rates(machine, &text);
     iso_text_add(&text, "\n");
     add_links(machine, &text);

@@ -20,10 +20,11 @@
 enum { MOST_OPERANDS = 3, MOST_ATTRS = 3, MOST_INTS = 4 };
 
 /* A repetition runs a program as often as this takes; after most_s the fewest
- * repetitions are enough, so that a slow machine is not waited for. */
+ * repetitions are enough, and fewer of what takes longer in one run, so that
+ * a slow device is not waited for. */
 static const double least_s = 1e-3;
 static const double most_s = 0.1;
-enum { MOST_RUNS = 1000, LEAST_REPEATS = 7 };
+enum { MOST_RUNS = 1000, LEAST_REPEATS = 7, SLOW_REPEATS = 3 };
 
 typedef struct probe {
     iso_op_t op;
@@ -108,6 +109,7 @@ typedef struct bench {
     iso_graph_t *graph;
     iso_program_t *program;
     float *operands[MOST_OPERANDS];
+    iso_node_id_t y;
     iso_node_cost_t cost;
 } bench_t;
 
@@ -186,7 +188,6 @@ static iso_status_t build_graph(const probe_t *probe, bench_t *bench)
                             .inputs = operands,
                             .n_attrs = attrs_of(probe, attrs),
                             .attrs = attrs};
-    iso_node_id_t y = ISO_NO_NODE;
 
     ISO_TRY(iso_graph_create(&bench->graph));
     while (spec.n_inputs < MOST_OPERANDS &&
@@ -195,17 +196,15 @@ static iso_status_t build_graph(const probe_t *probe, bench_t *bench)
             add_operand(probe, spec.n_inputs, bench, &operands[spec.n_inputs]));
         spec.n_inputs++;
     }
-    ISO_TRY(iso_graph_add(bench->graph, &spec, &y));
-    ISO_TRY(iso_graph_add_output(bench->graph, "y", y));
-    return iso_node_cost_of(bench->graph, y, &bench->cost);
+    ISO_TRY(iso_graph_add(bench->graph, &spec, &bench->y));
+    ISO_TRY(iso_graph_add_output(bench->graph, "y", bench->y));
+    return iso_node_cost_of(bench->graph, bench->y, &bench->cost);
 }
 
-static iso_status_t bench_begin(iso_device_t *device, const probe_t *probe,
-                                bench_t *bench)
+static iso_status_t bench_begin(iso_device_t *device, bench_t *bench)
 {
     const iso_program_options_t options = {.buffer = NULL};
 
-    ISO_TRY(build_graph(probe, bench));
     ISO_TRY(
         iso_program_create(device, bench->graph, &options, &bench->program));
     for (int i = 0; i < MOST_OPERANDS && bench->operands[i] != NULL; i++) {
@@ -252,10 +251,14 @@ static iso_status_t time_bench(bench_t *bench, iso_timing_t *timing_out)
     int count = 0;
 
     ISO_TRY(run(bench, 1, &warm_s));
-    ISO_TRY(run(bench, 1, &warm_s));
+    const int least = warm_s > most_s ? SLOW_REPEATS : LEAST_REPEATS;
+
+    if (warm_s <= most_s) {
+        ISO_TRY(run(bench, 1, &warm_s));
+    }
     const int runs = runs_for(warm_s);
 
-    while (count < LEAST_REPEATS ||
+    while (count < least ||
            (count < ISO__CALIBRATE_REPEATS && spent_s < most_s)) {
         double run_s = 0.0;
 
@@ -266,19 +269,38 @@ static iso_status_t time_bench(bench_t *bench, iso_timing_t *timing_out)
     return timing_from(seconds, count, timing_out);
 }
 
+/* What a probe costs, and what it took. */
+typedef struct measured {
+    bool is_measured; /* else the device does not compute it */
+    iso_node_cost_t cost;
+    iso_timing_t timing;
+} measured_t;
+
 /* Collective: the ranks begin together. */
-static iso_status_t measure(iso_device_t *device, const probe_t *probe,
-                            MPI_Comm comm, iso_node_cost_t *cost_out,
-                            iso_timing_t *timing_out)
+static iso_status_t time_probe(iso_device_t *device, MPI_Comm comm,
+                               bench_t *bench, iso_timing_t *timing_out)
+{
+    ISO_TRY(iso_par_agree(bench_begin(device, bench), comm));
+    return iso_par_agree(time_bench(bench, timing_out), comm);
+}
+
+/* What the device does not compute is known without asking, and so by all
+ * ranks alike. Collective. */
+static iso_status_t measure(const iso__calibrated_t *device,
+                            const probe_t *probe, MPI_Comm comm,
+                            measured_t *measured)
 {
     bench_t bench = {0};
-    iso_status_t status =
-        iso_par_agree(bench_begin(device, probe, &bench), comm);
+    iso_status_t status = iso_par_agree(build_graph(probe, &bench), comm);
 
+    *measured = (measured_t){.cost = bench.cost};
     if (status == ISO_OK) {
-        status = iso_par_agree(time_bench(&bench, timing_out), comm);
+        measured->is_measured =
+            iso_device_does(&device->spec, bench.graph, bench.y);
     }
-    *cost_out = bench.cost;
+    if (measured->is_measured) {
+        status = time_probe(device->device, comm, &bench, &measured->timing);
+    }
     bench_end(&bench);
     return status;
 }
@@ -289,11 +311,6 @@ static double bytes_of(const iso_node_cost_t *cost)
 {
     return (double)cost->operand_bytes + (double)cost->output_bytes;
 }
-
-typedef struct measured {
-    iso_node_cost_t cost;
-    iso_timing_t timing;
-} measured_t;
 
 /* Seconds of the work alone: where the time of the bytes is counted beside
  * it, what is left; at least a share, for what is faster than its bytes say. */
@@ -311,7 +328,8 @@ static double work_seconds(const measured_t *measured,
                : seconds;
 }
 
-/* The rate of a class from all its probes. */
+/* The rate of a class from all its probes that were measured; without any it
+ * stays what is usual. */
 static void set_rate(const measured_t *measured, iso_rate_class_t rate_class,
                      iso_machine_rank_t *figures)
 {
@@ -320,7 +338,8 @@ static void set_rate(const measured_t *measured, iso_rate_class_t rate_class,
     double spread = 0.0;
 
     for (int i = 0; i < N_PROBES; i++) {
-        if (measured[i].cost.rate_class == rate_class) {
+        if (measured[i].is_measured &&
+            measured[i].cost.rate_class == rate_class) {
             work += iso_rate_class_unit(rate_class) == ISO_RATE_BYTES
                         ? bytes_of(&measured[i].cost)
                         : measured[i].cost.flops;
@@ -329,19 +348,19 @@ static void set_rate(const measured_t *measured, iso_rate_class_t rate_class,
         }
     }
     figures->rates[rate_class] =
-        (iso_rate_t){work / seconds, spread, ISO_COST_MEASURED};
+        seconds > 0.0 ? (iso_rate_t){work / seconds, spread, ISO_COST_MEASURED}
+                      : (iso_rate_t){0.0, 0.0, ISO_COST_DEFAULT};
 }
 
 /* Collective. Figures have the memory's bandwidth; copies in the caches are
  * measured like all probes, and say how long others wait for their bytes. */
-static iso_status_t measure_rates(iso_device_t *device, MPI_Comm comm,
-                                  iso_machine_rank_t *figures)
+static iso_status_t measure_rates(const iso__calibrated_t *device,
+                                  MPI_Comm comm, iso_machine_rank_t *figures)
 {
     measured_t measured[N_PROBES];
 
     for (int i = 0; i < N_PROBES; i++) {
-        ISO_TRY(measure(device, &probes[i], comm, &measured[i].cost,
-                        &measured[i].timing));
+        ISO_TRY(measure(device, &probes[i], comm, &measured[i]));
     }
     set_rate(measured, ISO_RATE_MOVE, figures);
     for (int i = 0; i < ISO_RATE_CLASS_COUNT; i++) {
@@ -350,15 +369,26 @@ static iso_status_t measure_rates(iso_device_t *device, MPI_Comm comm,
     return ISO_OK;
 }
 
-/* Collective. */
-static iso_status_t measure_memory(iso_device_t *device, MPI_Comm comm,
-                                   double *bytes_per_s_out)
+static iso_status_t fail_incapable(const iso__calibrated_t *device,
+                                   const char *what)
 {
-    iso_node_cost_t cost = {0};
-    iso_timing_t timing = {0};
+    return iso_fail(ISO_UNSUPPORTED,
+                    "device '%s' cannot be measured: it does not compute %s "
+                    "in f32 exactly",
+                    device->spec.name, what);
+}
 
-    ISO_TRY(measure(device, &memory_probe, comm, &cost, &timing));
-    *bytes_per_s_out = bytes_of(&cost) / timing.median_s;
+/* Collective. */
+static iso_status_t measure_memory(const iso__calibrated_t *device,
+                                   MPI_Comm comm, double *bytes_per_s_out)
+{
+    measured_t measured;
+
+    ISO_TRY(measure(device, &memory_probe, comm, &measured));
+    if (!measured.is_measured) {
+        return fail_incapable(device, "relu");
+    }
+    *bytes_per_s_out = bytes_of(&measured.cost) / measured.timing.median_s;
     return ISO_OK;
 }
 
@@ -390,11 +420,19 @@ static iso_status_t time_copies(const iso_copy_t *copy, char *to,
     return timing_from(seconds, ISO__CALIBRATE_REPEATS, timing_out);
 }
 
+/* Rows of a value in which they are so many bytes apart. */
+typedef struct slab {
+    int64_t rows;
+    int64_t row_bytes;
+    int64_t apart_bytes;
+} slab_t;
+
 /* Collective. */
-static iso_status_t measure_copy(MPI_Comm comm, double *bytes_per_s_out)
+static iso_status_t measure_copy(slab_t slab, MPI_Comm comm,
+                                 double *seconds_out)
 {
-    const int64_t box[] = {COPY_ROWS, COPY_ROW_BYTES};
-    const int64_t whole[] = {COPY_ROWS, (int64_t)2 * COPY_ROW_BYTES};
+    const int64_t box[] = {slab.rows, slab.row_bytes};
+    const int64_t whole[] = {slab.rows, slab.apart_bytes};
     const int64_t corner[] = {0, 0};
     iso_copy_t copy;
     char *from = iso_alloc_zeroed(2, COPY_BYTES);
@@ -411,7 +449,7 @@ static iso_status_t measure_copy(MPI_Comm comm, double *bytes_per_s_out)
                     (iso_copy_end_t){box, corner}, &copy);
         status =
             iso_par_agree(time_copies(&copy, to, from, between, &timing), comm);
-        *bytes_per_s_out = (double)COPY_BYTES / timing.median_s;
+        *seconds_out = timing.median_s;
     }
     iso_free(between);
     iso_free(to);
@@ -419,13 +457,49 @@ static iso_status_t measure_copy(MPI_Comm comm, double *bytes_per_s_out)
     return status;
 }
 
-iso_status_t iso__calibrate_work(iso_device_t *device, MPI_Comm comm,
-                                 iso_machine_rank_t *figures)
+/* Slabs of messages, and what crosses from a device in host memory to another:
+ * whole values. Collective. */
+static iso_status_t measure_copies(MPI_Comm comm, iso_machine_device_t *figures)
 {
-    ISO_TRY(measure_memory(device, comm, &figures->memory_bytes_per_s));
-    ISO_TRY(measure_rates(device, comm, figures));
-    ISO_TRY(measure_copy(comm, &figures->copy_bytes_per_s));
-    figures->flops_per_s = figures->rates[ISO_RATE_MATMUL_LARGE].per_s;
-    figures->cost_class = ISO_COST_MEASURED;
+    static const slab_t rows = {COPY_ROWS, COPY_ROW_BYTES,
+                                (int64_t)2 * COPY_ROW_BYTES};
+    static const slab_t whole = {COPY_ROWS, COPY_ROW_BYTES, COPY_ROW_BYTES};
+    enum { LINE_BYTES = 64 };
+    static const slab_t line = {1, LINE_BYTES, LINE_BYTES};
+    double rows_s = 0.0;
+    double whole_s = 0.0;
+    double line_s = 0.0;
+
+    ISO_TRY(measure_copy(rows, comm, &rows_s));
+    ISO_TRY(measure_copy(whole, comm, &whole_s));
+    ISO_TRY(measure_copy(line, comm, &line_s));
+    figures->figures.copy_bytes_per_s = COPY_BYTES / rows_s;
+    figures->crossing_latency_s = line_s;
+    figures->crossing_bytes_per_s =
+        COPY_BYTES / fmax(whole_s - line_s, least_share * whole_s);
     return ISO_OK;
+}
+
+/* A device is as certain as its rates. */
+static void set_class(iso_machine_rank_t *figures)
+{
+    figures->cost_class = ISO_COST_MEASURED;
+    for (int i = 0; i < ISO_RATE_CLASS_COUNT; i++) {
+        if (figures->rates[i].cost_class > figures->cost_class) {
+            figures->cost_class = figures->rates[i].cost_class;
+        }
+    }
+}
+
+iso_status_t iso__calibrate_work(const iso__calibrated_t *device, MPI_Comm comm,
+                                 iso_machine_device_t *figures)
+{
+    iso_machine_rank_t *speed = &figures->figures;
+
+    ISO_TRY(measure_memory(device, comm, &speed->memory_bytes_per_s));
+    ISO_TRY(measure_rates(device, comm, speed));
+    ISO_TRY(measure_copies(comm, figures));
+    speed->flops_per_s = speed->rates[ISO_RATE_MATMUL_LARGE].per_s;
+    set_class(speed);
+    return speed->flops_per_s > 0.0 ? ISO_OK : fail_incapable(device, "matmul");
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct listing {
-    const iso_device_map_t *map;
+    iso_device_map_t *map;
     bool names;
     iso_text_t cells; /* of the table */
     iso_text_t lines; /* one for each value that crosses */
@@ -149,7 +149,8 @@ static void finish(const listing_t *listing, iso_text_t *text)
 }
 
 iso_status_t iso_plan_segments_text(const iso_plan_t *plan,
-                                    const iso_device_map_t *map, bool names,
+                                    iso_device_map_t *map,
+                                    const iso_machine_t *machine, bool names,
                                     char **text_out)
 {
     listing_t listing = {.map = map, .names = names};
@@ -159,6 +160,9 @@ iso_status_t iso_plan_segments_text(const iso_plan_t *plan,
     iso_text_add(&listing.cells, "stage\tsegment\tdevice\tnodes\tflops\t"
                                  "crossings in\tbytes\n");
     for (int stage = 0; status == ISO_OK && stage < plan->n_stages; stage++) {
+        const int rank = iso_plan_rank_of(plan, stage, 0);
+
+        iso_device_map_set_rank(map, iso_machine_rank(machine, rank));
         status = add_stage(&listing, stage,
                            iso_partition_stage(plan->partition, stage)->graph);
     }

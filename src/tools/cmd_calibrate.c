@@ -6,11 +6,16 @@
 #include "tools/job.h"
 #include "tools/number_option.h"
 
-enum { OPT_THREADS = 256, OPT_FORCE };
+
+enum { OPT_THREADS = 256, OPT_DEVICE, OPT_FORCE };
 
 static const struct argp_option calibrate_options[] = {
     {"output", 'o', "M.json", 0, "Machine file to write", 0},
     {"threads", OPT_THREADS, "N", 0, "Threads of each rank (default 1)", 0},
+    {"device", OPT_DEVICE, "RULE", 0,
+     "Devices to measure, one after the other: those of a rule as of isotome "
+     "run, 'cuda|cpu' say (default cpu)",
+     0},
     {"force", OPT_FORCE, NULL, 0, "Replace M.json if it exists", 0},
     {"quiet", 'q', NULL, 0, "No table", 0},
     {0},
@@ -31,6 +36,9 @@ static iso_status_t set_option(void *input, int key, const char *value)
         return ISO_OK;
     case OPT_THREADS:
         return iso_number_option_threads(value, &arguments->calibrate.threads);
+    case OPT_DEVICE:
+        arguments->calibrate.device = value;
+        return ISO_OK;
     case OPT_FORCE:
         arguments->calibrate.force = true;
         return ISO_OK;

@@ -74,8 +74,8 @@ static iso_status_t explain_model(const own_arguments_t *arguments)
             &arguments->plan, iso_model_graph(model), &machine, &plan);
     }
     if (status == ISO_OK) {
-        status =
-            iso_plan_arguments_print_segments(&arguments->plan, plan, true);
+        status = iso_plan_arguments_print_segments(&arguments->plan, plan,
+                                                   machine, true);
     }
     if (status == ISO_OK) {
         status = print(plan, machine, &arguments->explain);

@@ -144,12 +144,13 @@ static iso_status_t propose(const own_arguments_t *arguments,
 static iso_status_t plan_model(const own_arguments_t *arguments)
 {
     iso_model_t *model = NULL;
+    iso_machine_t *machine = NULL;
     iso_plan_t *plan = NULL;
     iso_status_t status = iso_model_open(arguments->plan.model, &model);
 
     if (status == ISO_OK) {
-        status = iso_plan_arguments_plan(&arguments->plan,
-                                         iso_model_graph(model), NULL, &plan);
+        status = iso_plan_arguments_plan(
+            &arguments->plan, iso_model_graph(model), &machine, &plan);
     }
     if (status == ISO_OK && arguments->output_path != NULL) {
         status = iso_plan_write(plan, arguments->output_path);
@@ -158,13 +159,14 @@ static iso_status_t plan_model(const own_arguments_t *arguments)
         status = arguments->json ? print_json(plan) : print_text(plan);
     }
     if (status == ISO_OK && !arguments->json) {
-        status =
-            iso_plan_arguments_print_segments(&arguments->plan, plan, false);
+        status = iso_plan_arguments_print_segments(&arguments->plan, plan,
+                                                   machine, false);
     }
     if (status == ISO_OK && !arguments->json) {
         status = propose(arguments, iso_model_graph(model), plan);
     }
     iso_plan_destroy(&plan);
+    iso_machine_destroy(&machine);
     iso_model_close(&model);
     return status;
 }

@@ -102,7 +102,8 @@ iso_status_t iso_plan_arguments_plan(const iso_plan_arguments_t *arguments,
 
 iso_status_t
 iso_plan_arguments_print_segments(const iso_plan_arguments_t *arguments,
-                                  const iso_plan_t *plan, bool names)
+                                  const iso_plan_t *plan,
+                                  const iso_machine_t *machine, bool names)
 {
     iso_device_map_t *map = NULL;
     char *text = NULL;
@@ -112,7 +113,7 @@ iso_plan_arguments_print_segments(const iso_plan_arguments_t *arguments,
         return ISO_OK;
     }
     ISO_TRY(iso_device_map_create(arguments->rule, &map));
-    status = iso_plan_segments_text(plan, map, names, &text);
+    status = iso_plan_segments_text(plan, map, machine, names, &text);
     if (status == ISO_OK) {
         (void)fputs(text, stdout);
     }

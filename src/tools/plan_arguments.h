@@ -84,7 +84,8 @@ iso_status_t iso_plan_arguments_propose(const iso_plan_arguments_t *arguments,
  * names  [in]  also what crosses between them */
 iso_status_t
 iso_plan_arguments_print_segments(const iso_plan_arguments_t *arguments,
-                                  const iso_plan_t *plan, bool names);
+                                  const iso_plan_t *plan,
+                                  const iso_machine_t *machine, bool names);
 
 /* Samples of the job, or those taken for one that is not known. */
 int64_t iso_plan_arguments_samples(const iso_plan_arguments_t *arguments);
