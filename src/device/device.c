@@ -263,6 +263,15 @@ iso_status_t iso_device_open(const char *rule, int threads,
     return status;
 }
 
+static void close_unit(iso_device_t *unit)
+{
+    if (unit != NULL) {
+        iso_cpu_destroy(&unit->cpu);
+        iso_cuda_destroy(&unit->cuda);
+        iso_free(unit);
+    }
+}
+
 void iso_device_close(iso_device_t **device)
 {
     iso_device_t *dead = *device;
@@ -270,15 +279,14 @@ void iso_device_close(iso_device_t **device)
     if (dead == NULL) {
         return;
     }
-    if (dead->map == NULL) {
-        iso_cpu_destroy(&dead->cpu);
-    }
-    iso_cuda_destroy(&dead->cuda);
     for (int i = 0; i < ISO_DEVICES_MOST; i++) {
-        iso_device_close(&dead->units[i]);
+        close_unit(dead->units[i]);
+    }
+    if (dead->map != NULL) {
+        dead->cpu = NULL; /* one of theirs */
     }
     iso_device_map_destroy(&dead->own_map);
-    iso_free(dead);
+    close_unit(dead);
     *device = NULL;
 }
 
