@@ -304,13 +304,12 @@ static void test_long_patterns(void)
 /* As many clauses as there is text. */
 static void test_many_clauses(void)
 {
-    char *rule = iso_alloc((size_t)LONG * 6 + 10);
+    static const char clause[] = {'z', '=', 'r', 'e', 'f', ','};
+    char *rule = repeated('*', LONG * sizeof clause, "*=cpu");
 
-    CU_ASSERT_PTR_NOT_NULL_FATAL(rule);
-    for (int i = 0; i < LONG; i++) {
-        memcpy(rule + (ptrdiff_t)6 * i, "z=ref,", 6);
+    for (size_t i = 0; i < LONG; i++) {
+        memcpy(rule + i * sizeof clause, clause, sizeof clause);
     }
-    (void)strcpy(rule + (ptrdiff_t)6 * LONG, "*=cpu");
     expect_places(rule, "fc1=cpu act1=cpu fc2=cpu sum=cpu gate=cpu");
     iso_free(rule);
 }
