@@ -156,8 +156,8 @@ static bool find_in_order(runs_t *runs)
     return runs->count > 0;
 }
 
-/* The first device that begins the fewest runs, if they are as few as in the
- * graph's order. */
+/* The fewest runs: from the first device that begins so few, or, where the
+ * graph's order has fewer, in that order. */
 static void find_runs(runs_t *runs)
 {
     int best = ISO_NO_DEVICE;
