@@ -205,7 +205,7 @@ static void test_bind_again(void)
     iso_graph_t *graph = graph_of(net_text);
     iso_device_t *device = open_device(net_rule);
     iso_program_t *program = program_of(device, graph);
-    net_outputs_t expected;
+    net_outputs_t expected = {0};
 
     for (size_t i = 0; i < sizeof bound / sizeof *bound; i++) {
         run_on_ref(bound[i][0], bound[i][1], &expected);
@@ -230,7 +230,7 @@ static void test_shared_weight(void)
         .dtype = ISO_DTYPE_F32, .rank = 2, .dims = {WIDTH, WIDTH}};
     iso_weight_uses_t uses = {0};
     iso_weight_t *weight = NULL;
-    net_outputs_t expected;
+    net_outputs_t expected = {0};
 
     run_on_ref(0, 1, &expected);
     CU_ASSERT_EQUAL_FATAL(iso_program_uses(program, w, &uses), ISO_OK);
@@ -285,7 +285,7 @@ static void test_outputs_stay(void)
     iso_device_t *device = open_device(net_rule);
     iso_program_t *first = program_of(device, graph);
     iso_program_t *second = program_of(device, graph);
-    net_outputs_t expected;
+    net_outputs_t expected = {0};
 
     run_on_ref(0, 0, &expected);
     bind_net(first, 0, 0);
@@ -307,7 +307,7 @@ static void test_one_device(void)
     static const char *const rules[] = {"*=ref", "cpu|ref", "none=cpu,*=ref",
                                         "ref,cpu", "cuda99|cpu"};
     iso_graph_t *graph = graph_of(net_text);
-    net_outputs_t expected;
+    net_outputs_t expected = {0};
 
     run_on_ref(0, 0, &expected);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
@@ -359,7 +359,7 @@ static void test_observer_fails(void)
     iso_graph_t *graph = graph_of(net_text);
     iso_device_t *device = open_device(net_rule);
     iso_program_t *program = NULL;
-    net_outputs_t expected;
+    net_outputs_t expected = {0};
 
     run_on_ref(0, 0, &expected);
     CU_ASSERT_EQUAL_FATAL(iso_program_create(device, graph, &keeps, &program),
