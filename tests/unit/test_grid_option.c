@@ -124,6 +124,8 @@ static void test_errors(void)
         {{.grid = "+1"}, "--grid: '+1' is not a whole number from 1 to"},
         {{.grid = "2;2"}, "--grid: '2;2' is not a whole number from 1 to"},
         {{.grid = "2.0"}, "--grid: '2.0' is not a whole number from 1 to"},
+        {{.grid = "two"}, "--grid: 'two' is not a whole number from 1 to"},
+        {{.grid = "1e9"}, "--grid: '1e9' is not a whole number from 1 to"},
         {{.grid = "0x2"}, "--grid: '0x2' is not a whole number from 1 to"},
         {{.grid = "AUTO"}, "--grid: 'AUTO' is not a whole number from 1 to"},
         {{.grid = "auto,1"}, "--grid: 'auto' is not a whole number from 1 to"},

@@ -1,4 +1,6 @@
 #include "base/json.h"
+#include "graph/pass.h"
+#include "graph_text.h"
 #include "iso_test_folder.h"
 #include "iso_test_memory.h"
 #include "plan_model.h"
@@ -82,19 +84,25 @@ static json_t *find_value(json_t *root, const char *place, char *key_out,
     return value;
 }
 
+/* A place in a plan, what stands there now, and what it is refused with. */
+typedef struct edit {
+    const char *place;
+    const char *value;
+    const char *message;
+} edit_t;
+
 /* Read plan.json with one value replaced. */
-static void expect_edit_refused(const iso_graph_t *graph, const char *place,
-                                const char *new_value, const char *message)
+static void expect_edit_refused(const iso_graph_t *graph, const edit_t *edit)
 {
     iso_json_t file;
     char key[PLACE_BYTES];
     json_t *parent = NULL;
     iso_plan_t *plan = NULL;
-    json_t *value = json_loads(new_value, JSON_DECODE_ANY, NULL);
+    json_t *value = json_loads(edit->value, JSON_DECODE_ANY, NULL);
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(value);
     CU_ASSERT_EQUAL_FATAL(iso_json_read("plan.json", &file), ISO_OK);
-    CU_ASSERT_PTR_NOT_NULL(find_value(file.value, place, key, &parent));
+    CU_ASSERT_PTR_NOT_NULL(find_value(file.value, edit->place, key, &parent));
     if (json_is_array(parent)) {
         CU_ASSERT_EQUAL(
             json_array_set_new(parent, strtoul(key, NULL, 10), value), 0);
@@ -104,16 +112,12 @@ static void expect_edit_refused(const iso_graph_t *graph, const char *place,
     CU_ASSERT_EQUAL_FATAL(iso_json_write(file.value, "edited.json"), ISO_OK);
     json_decref(file.value);
     CU_ASSERT_EQUAL(iso_plan_read("edited.json", graph, &plan), ISO_INPUT);
-    CU_ASSERT(test_failed_with(message));
+    CU_ASSERT(test_failed_with(edit->message));
     CU_ASSERT_PTR_NULL(plan);
     iso_plan_destroy(&plan);
 }
 
-static const struct {
-    const char *place;
-    const char *value;
-    const char *message;
-} edits[] = {
+static const edit_t edits[] = {
     {"/format", "\"isotome-machine\"", "expected 'isotome-plan'"},
     {"/format_version", "3", "format_version"},
     {"/digest", "\"0000000000000000\"", "'digest'"},
@@ -174,8 +178,7 @@ static void test_edited_files(void)
 
     CU_ASSERT_EQUAL_FATAL(iso_plan_write(plan, "plan.json"), ISO_OK);
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
-        expect_edit_refused(graph, edits[i].place, edits[i].value,
-                            edits[i].message);
+        expect_edit_refused(graph, &edits[i]);
     }
     iso_plan_destroy(&plan);
     CU_ASSERT_EQUAL(iso_plan_read("missing.json", graph, &plan), ISO_INPUT);
@@ -188,11 +191,7 @@ static void test_edited_files(void)
 
 /* Of a plan of one stage with two workers, all of whose nodes are cut along
  * their rows, in two halves. */
-static const struct {
-    const char *place;
-    const char *value;
-    const char *message;
-} cut_edits[] = {
+static const edit_t cut_edits[] = {
     {"/grid", "[]", "0 stages, expected 1 to 6"},
     {"/grid", "[2,1]", "grid[1]"},
     {"/grid", "[1]", "used: expected 1 to 1"},
@@ -226,10 +225,97 @@ static void test_edited_cuts(void)
 
     CU_ASSERT_EQUAL_FATAL(iso_plan_write(plan, "plan.json"), ISO_OK);
     for (size_t i = 0; i < sizeof cut_edits / sizeof *cut_edits; i++) {
-        expect_edit_refused(graph, cut_edits[i].place, cut_edits[i].value,
-                            cut_edits[i].message);
+        expect_edit_refused(graph, &cut_edits[i]);
     }
     iso_plan_destroy(&plan);
+    iso_graph_destroy(&graph);
+}
+
+/* A grouped convolution and another one, as two layers of one stage. */
+static const char conv_text[] = "x = input f32[N,8,16,16]\n"
+                                "w0 = param f32[8,4,3,3]\n"
+                                "w1 = param f32[8,8,3,3]\n"
+                                "r = conv(x, w0) groups=i:2 pads=i:1,1,1,1\n"
+                                "y = conv(r, w1) pads=i:1,1,1,1\n"
+                                "return y\n";
+
+#define CUT(text) "{\"stage\": 0, \"node\": \"r\", " text "}"
+#define CUT_Y                                                           \
+    "{\"stage\": 0, \"node\": \"y\", \"cut\": \"split\", \"axis\": 0, " \
+    "\"along\": \"batch\", \"pieces\": [2,2,2]}"
+#define CUTS(first)                                                    \
+    "[" first                                                          \
+    ", " CUT("\"cut\": \"split\", \"axis\": 0, \"along\": \"batch\", " \
+             "\"pieces\": [2,2,2]") ", " CUT_Y "]"
+
+/* Of a plan of three workers on one host, who have two of six samples each. */
+static const edit_t conv_edits[] = {
+    {"/cuts/0/pieces", "[2,2]", "cuts[0].pieces: 2 elements, "},
+    {"/cuts/0/pieces", "[2,2,1,1]", "cuts[0].pieces: 4 elements, "},
+    {"/cuts/0/pieces", "[2,1,2]", "the pieces end at 5, expected 6"},
+    {"/cuts/0/pieces", "[2,2,3]",
+     "piece 2 is [4, 7), expected a range within [0, 6)"},
+    {"/cuts/0/pieces", "[-1,4,3]", "cuts[0].pieces[0]: expected 0 to "},
+    {"/cuts/0/pieces", "[2,2,9223372036854775807]",
+     "cuts[0].pieces[2]: expected 0 to "},
+    {"/cuts/0/pieces", "[2.5,1.5,2]", "cuts[0].pieces[0]: expected integer"},
+    {"/cuts/0/pieces", "{}", "cuts[0].pieces: expected array"},
+    /* Legal pieces, but not those that the plan's figures are for. */
+    {"/cuts/0/pieces", "[3,3,0]",
+     "parts[0]: 'flops' is not what this program computes"},
+    {"/cuts/0",
+     CUT("\"cut\": \"split\", \"axis\": 1, \"along\": \"group\", "
+         "\"pieces\": [3,3,2]"),
+     "axis 1: piece 0 is [0, 3), expected multiples of 4"},
+    {"/cuts/0",
+     CUT("\"cut\": \"partial\", \"along\": \"in-channel\", "
+         "\"pieces\": [1,1,0]"),
+     "reduction: cannot be cut along it"},
+    {"/cuts/0/axis", "2", "cuts[0]: 'along' is not"},
+    {"/cuts/0/axis", "4", "cuts[0].axis: expected 0 to 3, found 4"},
+    {"/cuts/0/cut", "\"halved\"", "cuts[0]: 'cut' is 'halved'"},
+    {"/cuts/0", CUT("\"cut\": \"split\", \"axis\": 0, \"along\": \"batch\""),
+     "cuts[0]: member 'pieces' is missing"},
+    {"/cuts/0/node", "\"r9\"", "cuts[0]: the stage has no node 'r9'"},
+    {"/cuts/0/stage", "1", "cuts[0].stage: expected 0 to 0, found 1"},
+    {"/cuts",
+     CUTS("{\"stage\": 0, \"node\": \"x\", \"cut\": \"split\", "
+          "\"axis\": 0, \"along\": \"axis\", \"pieces\": [2,2,2]}"),
+     "model input 'x' is cut"},
+    {"/cuts", CUTS("{\"stage\": 0, \"node\": \"w0\", \"cut\": \"all\"}"),
+     "'digest' is not what"},
+    {"/cuts", CUTS("{}"), "cuts[0]: member 'stage' is missing"},
+    {"/cuts/0", CUT("\"why\": 1, \"cut\": \"all\""), "'why'"},
+    {"/exchanges", "[{}, {}, {}]", "exchanges: 3 elements"},
+    {"/exchanges/0/kind", "\"gather\"", "exchanges[0]: 'kind'"},
+    {"/exchanges/0/bytes", "132768", "exchanges[0]: 'bytes'"},
+    {"/grid", "[]", "grid: 0 stages"},
+    {"/grid", "[0,3]", "grid[0]: expected 1 to 3, found 0"},
+    {"/grid", "[2]", "used: expected 2 to 2, found 3"},
+    {"/grid", "[1,2]", "split: 1 counts, expected 2"},
+    {"/micro_batch", "7", "the pieces end at 6, expected 7"},
+    {"/format_version", "1", "format_version"},
+};
+
+static void test_edited_cuts_of_convs(void)
+{
+    iso_graph_t *graph = test_graph();
+    const iso_plan_options_t options = {
+        .world = 3, .micro_batch = 6, .workers = 3};
+    iso_machine_t *machine = NULL;
+    iso_plan_t *plan = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(graph_text_add(graph, conv_text, NULL), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_graph_mark_layers(graph), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_machine_default(3, 0, 0, &machine), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_plan_create(graph, machine, &options, &plan),
+                          ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_plan_write(plan, "plan.json"), ISO_OK);
+    for (size_t i = 0; i < sizeof conv_edits / sizeof *conv_edits; i++) {
+        expect_edit_refused(graph, &conv_edits[i]);
+    }
+    iso_plan_destroy(&plan);
+    iso_machine_destroy(&machine);
     iso_graph_destroy(&graph);
 }
 
@@ -240,6 +326,7 @@ int main(void)
         {"other graph", test_other_graph},
         {"edited files", test_edited_files},
         {"edited cuts", test_edited_cuts},
+        {"edited cuts of convs", test_edited_cuts_of_convs},
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
