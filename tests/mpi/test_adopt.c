@@ -8,7 +8,7 @@
 
 enum { DRAFTS = 3, PATH_BYTES = 600 };
 
-static char folder[PATH_BYTES];
+static char home[PATH_BYTES];
 static iso_draft_t *drafts[DRAFTS]; /* at rank 0 */
 
 static bool is_first(void)
@@ -26,8 +26,8 @@ static void create_drafts(void)
 {
     char names[DRAFTS][PATH_BYTES + 8] = {"a.npy", "./b.npy"};
 
-    CU_ASSERT_PTR_NOT_NULL(getcwd(folder, sizeof folder));
-    (void)snprintf(names[2], sizeof names[2], "%s/c.npy", folder);
+    CU_ASSERT_PTR_NOT_NULL(getcwd(home, sizeof home));
+    (void)snprintf(names[2], sizeof names[2], "%s/c.npy", home);
     for (int i = 0; is_first() && i < DRAFTS; i++) {
         CU_ASSERT_EQUAL(iso_draft_create(names[i], false, &drafts[i]), ISO_OK);
     }
@@ -48,7 +48,7 @@ static void end_last(void)
     if (is_last()) {
         CU_ASSERT_EQUAL(chdir("/"), 0);
         iso_draft_remove_all();
-        CU_ASSERT_EQUAL(chdir(folder), 0);
+        CU_ASSERT_EQUAL(chdir(home), 0);
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }

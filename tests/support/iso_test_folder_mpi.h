@@ -17,15 +17,15 @@ static int64_t scratch_blocks; /* counted memory at the beginning */
 /* For CU_SuiteInfo. Collective. */
 static inline int scratch_begin_mpi(void)
 {
-    char folder[512] = "";
+    char path[512] = "";
 
     if (iso_par_rank(MPI_COMM_WORLD) == 0) {
         scratch_begin();
-        (void)!getcwd(folder, sizeof folder);
+        (void)!getcwd(path, sizeof path);
     }
-    MPI_Bcast(folder, (int)sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_Bcast(path, (int)sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD);
     scratch_blocks = iso_mem_count().blocks;
-    return chdir(folder) != 0 ? 1 : 0;
+    return chdir(path) != 0 ? 1 : 0;
 }
 
 /* The last test: no memory, and no file but this many. Collective. */
