@@ -223,8 +223,7 @@ static void test_left_out(void)
     CU_ASSERT_EQUAL(iso_device_map_leave_out(map, 0), ISO_OK);
     expect_placement(graph, map, all_on_cpu);
     CU_ASSERT_EQUAL(iso_device_map_leave_out(map, 1), ISO_UNSUPPORTED);
-    CU_ASSERT(test_failed_with("device 'cpu' is not there, and 'cost' has no "
-                               "other"));
+    CU_ASSERT(test_failed_with("'cost' has no other device"));
     iso_device_map_destroy(&map);
     iso_graph_destroy(&graph);
 }
