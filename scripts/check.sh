@@ -5,6 +5,8 @@ set -euo pipefail
 build=${1:-build/dev}
 mapfile -t sources < <(git ls-files --cached --others --exclude-standard \
     'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' | xargs ls 2>/dev/null)
+mapfile -t kernels < <(git ls-files --cached --others --exclude-standard \
+    'src/*.cu' 'src/*.cuh' | xargs ls 2>/dev/null)
 mapfile -t compiled < <(printf '%s\n' "${sources[@]}" | grep '\.c$')
 jobs=$(nproc)
 bad=0
@@ -13,7 +15,7 @@ note() {
     bad=1
 }
 
-clang-format --dry-run -Werror "${sources[@]}" || note "clang-format"
+clang-format --dry-run -Werror "${sources[@]}" "${kernels[@]}" || note "clang-format"
 
 # Every header compiles on its own.
 for header in $(printf '%s\n' "${sources[@]}" | grep -E '^(include|src)/.*\.h$'); do
@@ -27,7 +29,7 @@ for header in $(printf '%s\n' "${sources[@]}" | grep -E '^(include|src)/.*\.h$')
 done
 
 # MPI is called in src/par, src/exec, src/lab and src/tools only.
-if grep -nE '(^|[^A-Za-z0-9_])MPI_[A-Z][a-z_]+[ ]*\(' -r src --include='*.[ch]' |
+if grep -nE '(^|[^A-Za-z0-9_])MPI_[A-Z][a-z_]+[ ]*\(' -r src --include='*.[ch]' --include='*.cu*' |
     grep -vE '^src/(par|exec|lab|tools)/'; then
     note "MPI call outside src/par, src/exec, src/lab and src/tools"
 fi
@@ -37,7 +39,7 @@ layers=(base tensor graph io kernel model plan device par exec lab tools)
 before=
 for layer in "${layers[@]}"; do
     before="$before|$layer"
-    if grep -nE '#include "[a-z]+/' -r "src/$layer" --include='*.[ch]' |
+    if grep -nE '#include "[a-z]+/' -r "src/$layer" --include='*.[ch]' --include='*.cu*' |
         grep -vE "#include \"(isotome${before})/"; then
         note "src/$layer includes a later layer"
     fi
@@ -50,13 +52,13 @@ fi
 # Exported names carry the prefix.
 while read -r archive; do
     if nm -g --defined-only "$archive" 2>/dev/null |
-        awk 'NF == 3 && $3 !~ /^iso_/ && $3 !~ /^__/ {print $3}' | grep .; then
+        awk 'NF == 3 && $3 !~ /^iso_/ && $3 !~ /^__/ && $3 !~ /_GLOBAL__N_/ {print $3}' | grep .; then
         note "name without prefix in $archive"
     fi
 done < <(find "$build/src" -name 'libiso_*.a')
 
 # Files and functions stay short.
-for file in "${sources[@]}"; do
+for file in "${sources[@]}" "${kernels[@]}"; do
     awk -v file="$file" '
         /^\{/ { start = NR }
         /^\}/ && start { if (NR - start > 70) { printf "%s:%d: a function of %d lines\n", file, start, NR - start; bad = 1 } start = 0 }

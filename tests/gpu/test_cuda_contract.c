@@ -3,7 +3,7 @@
 /* ---- Convolution ---- */
 
 typedef struct conv_shape {
-    int n_spatial;
+    int64_t n_spatial;
     int64_t batch;
     int64_t groups;
     int64_t in_channels; /* of one group */
@@ -42,7 +42,8 @@ static void add_activation(test_call_t *call)
 
 static void check_conv(const conv_shape_t *s)
 {
-    const int rank = s->n_spatial + 2;
+    const int n = (int)s->n_spatial;
+    const int rank = n + 2;
     const int64_t channels = s->groups * s->in_channels;
     const int64_t outs = s->groups * s->out_channels;
     int64_t x[5] = {s->batch, channels};
@@ -63,9 +64,9 @@ static void check_conv(const conv_shape_t *s)
     if (test_pick(0, 2) > 0) {
         test_operand(&call, 1, &outs);
     }
-    test_call_ints(&call, "strides", s->n_spatial, s->strides);
-    test_call_ints(&call, "dilations", s->n_spatial, s->dilations);
-    test_call_ints(&call, "pads", 2 * s->n_spatial, s->pads);
+    test_call_ints(&call, "strides", n, s->strides);
+    test_call_ints(&call, "dilations", n, s->dilations);
+    test_call_ints(&call, "pads", 2 * n, s->pads);
     TEST_INTS(&call, "groups", s->groups);
     add_activation(&call);
     test_cuda_check(&call);
@@ -83,8 +84,8 @@ static int64_t odd_count(int64_t most)
 static int64_t products_of(const conv_shape_t *s)
 {
     return s->batch * s->groups * s->in_channels * s->out_channels *
-           test_product(s->n_spatial, s->size) *
-           test_product(s->n_spatial, s->kernel);
+           test_product((int)s->n_spatial, s->size) *
+           test_product((int)s->n_spatial, s->kernel);
 }
 
 static conv_shape_t random_conv(bool transposed)
@@ -92,7 +93,7 @@ static conv_shape_t random_conv(bool transposed)
     conv_shape_t s;
 
     do {
-        s = (conv_shape_t){.n_spatial = (int)test_pick(1, 3),
+        s = (conv_shape_t){.n_spatial = test_pick(1, 3),
                            .transposed = transposed};
         s.batch = test_pick(1, 3);
         s.groups = test_pick(0, 2) > 0 ? 1 : odd_count(17);

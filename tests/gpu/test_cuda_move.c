@@ -23,7 +23,7 @@ static void test_transpose(void)
     for (int round = 0; round < 40; round++) {
         const int rank = (int)test_pick(1, 6);
         int64_t dims[6];
-        int64_t perm[6];
+        int64_t perm[6] = {0};
         test_call_t call;
 
         test_dims(rank, 50000, dims);

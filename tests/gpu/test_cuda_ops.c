@@ -54,7 +54,7 @@ static void test_all_over(void)
 /* An operand that broadcasts to dims. */
 static void broadcast(test_call_t *call, int rank, const int64_t *dims)
 {
-    const int skip = (int)test_pick(0, 4 * rank) % (rank + 1);
+    const int skip = (int)test_pick(0, 4 * (int64_t)rank) % (rank + 1);
     int64_t own[4];
 
     if (test_pick(0, 2) == 0) {
@@ -90,29 +90,42 @@ static void test_binary(void)
 
 /* ---- Reductions ---- */
 
+/* Some axes, perhaps none. */
+static int pick_axes(int rank, int64_t *axes)
+{
+    int count = 0;
+
+    for (int axis = 0; axis < rank; axis++) {
+        if (test_pick(0, 1) == 0) {
+            axes[count++] = axis;
+        }
+    }
+    return count;
+}
+
+static void check_reduce(iso_op_t op)
+{
+    const int rank = (int)test_pick(1, 5);
+    int64_t dims[5];
+    int64_t axes[5];
+    const int count = pick_axes(rank, axes);
+    test_call_t call;
+
+    test_dims(rank, 100000, dims);
+    test_call_begin(&call, op);
+    test_operand(&call, rank, dims);
+    if (count > 0) {
+        test_call_ints(&call, "axes", count, axes);
+    }
+    TEST_INTS(&call, "keep_dims", test_pick(0, 1));
+    test_cuda_check(&call);
+}
+
 static void test_reduce(void)
 {
     for (int op = ISO_OP_REDUCE_SUM; op <= ISO_OP_REDUCE_PROD; op++) {
         for (int round = 0; round < 25; round++) {
-            const int rank = (int)test_pick(1, 5);
-            int64_t dims[5];
-            int64_t axes[5];
-            int count = 0;
-            test_call_t call;
-
-            test_dims(rank, 100000, dims);
-            for (int axis = 0; axis < rank; axis++) {
-                if (test_pick(0, 1) == 0) {
-                    axes[count++] = axis;
-                }
-            }
-            test_call_begin(&call, (iso_op_t)op);
-            test_operand(&call, rank, dims);
-            if (count > 0) {
-                test_call_ints(&call, "axes", count, axes);
-            }
-            TEST_INTS(&call, "keep_dims", test_pick(0, 1));
-            test_cuda_check(&call);
+            check_reduce((iso_op_t)op);
         }
     }
 }

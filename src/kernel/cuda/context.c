@@ -242,13 +242,12 @@ iso_status_t iso_cuda_download(iso_cuda_t *cuda, void *host, const void *device,
 static iso_status_t look_at_fault(iso_cuda_t *cuda)
 {
     const iso__cuda_fault_t fault = *cuda->fault;
-    const iso_node_t *node = NULL;
+    const iso_node_t *node = fault.node;
 
-    if (fault.node == 0) {
+    if (node == NULL) {
         return ISO_OK;
     }
     memset(cuda->fault, 0, sizeof *cuda->fault);
-    memcpy(&node, &fault.node, sizeof node);
     return iso_fail(ISO_INPUT,
                     "node '%s' (%s): index %lld at place %lld, expected "
                     "%lld to %lld",

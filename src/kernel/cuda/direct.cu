@@ -15,16 +15,17 @@ enum { LEVELS = 32 };
 __device__ __forceinline__ int32_t source_of(const iso__cuda_direct_t &d,
                                              int axis, int32_t out, int32_t tap)
 {
-    int32_t in = out * d.strides[axis] + tap * d.dilations[axis] - d.pads[axis];
+    int32_t in = out * d.window.strides[axis] + tap * d.window.dilations[axis] -
+                 d.window.pads[axis];
 
     if (d.transposed) {
-        in = out + d.pads[axis] - tap * d.dilations[axis];
-        if (in % d.strides[axis] != 0) {
+        in = out + d.window.pads[axis] - tap * d.window.dilations[axis];
+        if (in % d.window.strides[axis] != 0) {
             return -1;
         }
-        in /= d.strides[axis];
+        in /= d.window.strides[axis];
     }
-    return in >= 0 && in < d.in[axis] ? in : -1;
+    return in >= 0 && in < d.window.in[axis] ? in : -1;
 }
 
 /* The taps of one channel, in order. */
@@ -38,11 +39,11 @@ struct taps_t {
 
     __device__ __forceinline__ void next(const iso__cuda_direct_t &d)
     {
-        if (++at[2] < d.kernel[2]) {
+        if (++at[2] < d.window.kernel[2]) {
             return;
         }
         at[2] = 0;
-        if (++at[1] < d.kernel[1]) {
+        if (++at[1] < d.window.kernel[1]) {
             return;
         }
         at[1] = 0;
@@ -59,7 +60,7 @@ offset_of(const iso__cuda_direct_t &d, const int32_t (&out)[ISO__CUDA_SPATIAL],
     const int32_t y = source_of(d, 1, out[1], taps.at[1]);
     const int32_t x = source_of(d, 2, out[2], taps.at[2]);
 
-    return (z | y | x) < 0 ? -1 : (z * d.in[1] + y) * d.in[2] + x;
+    return (z | y | x) < 0 ? -1 : (z * d.window.in[1] + y) * d.window.in[2] + x;
 }
 
 /* The binary counter of the tree. */
@@ -108,7 +109,7 @@ __global__ void __launch_bounds__(DEVICE_THREADS)
     int32_t out[ISO__CUDA_SPATIAL];
 
     for (int axis = ISO__CUDA_SPATIAL - 1; axis >= 0; axis--) {
-        out[axis] = split(rest, d.out[axis]);
+        out[axis] = split(rest, d.window.out[axis]);
     }
 
     const int32_t m = split(rest, d.out_channels);

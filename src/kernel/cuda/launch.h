@@ -60,6 +60,17 @@ typedef struct iso__cuda_activation {
     float b;
 } iso__cuda_activation_t;
 
+/* A window that slides; axes are (z, y, x), those that are not there are 1. */
+typedef struct iso__cuda_window {
+    iso__cuda_divisor_t out[ISO__CUDA_SPATIAL]; /* positions */
+    int32_t in[ISO__CUDA_SPATIAL];
+    int32_t kernel[ISO__CUDA_SPATIAL];
+    int32_t strides[ISO__CUDA_SPATIAL];
+    int32_t dilations[ISO__CUDA_SPATIAL];
+    int32_t pads[ISO__CUDA_SPATIAL];     /* before the operand */
+    int32_t pads_end[ISO__CUDA_SPATIAL]; /* and after it */
+} iso__cuda_window_t;
+
 /* ---- Contractions ---- */
 
 /* How the columns of operand b are found and loaded. */
@@ -114,12 +125,7 @@ typedef struct iso__cuda_contract {
     int32_t b_image;
     int32_t y_image;
     int32_t y_row;
-    iso__cuda_divisor_t out[ISO__CUDA_SPATIAL]; /* of positions, outer first */
-    int32_t in[ISO__CUDA_SPATIAL];
-    int32_t kernel[ISO__CUDA_SPATIAL];
-    int32_t strides[ISO__CUDA_SPATIAL];
-    int32_t dilations[ISO__CUDA_SPATIAL];
-    int32_t pads[ISO__CUDA_SPATIAL];
+    iso__cuda_window_t window;
 
     /* z: matrices of a batch, or groups. */
     int32_t n_z;
@@ -158,12 +164,7 @@ typedef struct iso__cuda_direct {
     int32_t transposed;
     iso__cuda_divisor_t out_channels; /* of one group */
     iso__cuda_divisor_t groups;
-    iso__cuda_divisor_t out[ISO__CUDA_SPATIAL];
-    int32_t in[ISO__CUDA_SPATIAL];
-    int32_t kernel[ISO__CUDA_SPATIAL];
-    int32_t strides[ISO__CUDA_SPATIAL];
-    int32_t dilations[ISO__CUDA_SPATIAL];
-    int32_t pads[ISO__CUDA_SPATIAL];
+    iso__cuda_window_t window;
     iso__cuda_activation_t activation;
 } iso__cuda_direct_t;
 
@@ -265,13 +266,7 @@ typedef struct iso__cuda_pool {
     int32_t in_plane;
     int32_t is_max;
     int32_t count_pad;
-    iso__cuda_divisor_t out[ISO__CUDA_SPATIAL];
-    int32_t in[ISO__CUDA_SPATIAL];
-    int32_t kernel[ISO__CUDA_SPATIAL];
-    int32_t strides[ISO__CUDA_SPATIAL];
-    int32_t dilations[ISO__CUDA_SPATIAL];
-    int32_t pads_begin[ISO__CUDA_SPATIAL];
-    int32_t pads_end[ISO__CUDA_SPATIAL];
+    iso__cuda_window_t window;
 } iso__cuda_pool_t;
 
 iso__cuda_error_t iso__cuda_pool(iso__cuda_stream_t stream,
@@ -309,9 +304,9 @@ iso__cuda_error_t iso__cuda_pad(iso__cuda_stream_t stream, int element,
                                 const iso__cuda_pad_t *pad, const void *x,
                                 void *y);
 
-/* The first index out of range since the last look; node = 0: none. */
+/* The first index out of range since the last look; node NULL: none. */
 typedef struct iso__cuda_fault {
-    uint64_t node; /* iso_node_t */
+    const void *node; /* iso_node_t */
     int64_t index;
     int64_t place;
     int64_t dim;
@@ -328,7 +323,7 @@ typedef struct iso__cuda_indices {
 /* Record the first index that is not in [-dim, dim). */
 iso__cuda_error_t iso__cuda_check(iso__cuda_stream_t stream,
                                   const iso__cuda_indices_t *indices,
-                                  uint64_t node, iso__cuda_fault_t *fault);
+                                  const void *node, iso__cuda_fault_t *fault);
 
 /* y (outer, picks, inner) of x (outer, dim, inner). An index out of range
  * reads element 0. */

@@ -128,7 +128,7 @@ resolved_at(const iso__cuda_indices_t &indices, int32_t i)
 
 /* One block, so that the first bad index is found without a race. */
 __global__ void __launch_bounds__(DEVICE_THREADS)
-    check_kernel(iso__cuda_indices_t indices, uint64_t node,
+    check_kernel(iso__cuda_indices_t indices, const void *node,
                  iso__cuda_fault_t *fault)
 {
     __shared__ int32_t first;
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(DEVICE_THREADS)
         }
     }
     __syncthreads();
-    if (threadIdx.x == 0 && first != INT32_MAX && fault->node == 0) {
+    if (threadIdx.x == 0 && first != INT32_MAX && fault->node == NULL) {
         fault->index = index_at(indices, first);
         fault->place = first;
         fault->dim = indices.dim;
@@ -263,7 +263,7 @@ iso__cuda_error_t iso__cuda_pad(iso__cuda_stream_t stream, int element,
 
 iso__cuda_error_t iso__cuda_check(iso__cuda_stream_t stream,
                                   const iso__cuda_indices_t *indices,
-                                  uint64_t node, iso__cuda_fault_t *fault)
+                                  const void *node, iso__cuda_fault_t *fault)
 {
     check_kernel<<<1, DEVICE_THREADS, 0, stream>>>(*indices, node, fault);
     return launched();

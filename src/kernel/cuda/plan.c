@@ -5,24 +5,26 @@
 
 /* ---- Windows ---- */
 
-void iso__cuda_window_of(const iso_window_t *window, const int64_t *in_dims,
-                         const int64_t *out_dims, int32_t *in, int32_t *kernel,
-                         int32_t *strides, int32_t *dilations, int32_t *pads,
-                         iso__cuda_divisor_t *out)
+iso__cuda_window_t iso__cuda_window_of(const iso_window_t *window,
+                                       const int64_t *in_dims,
+                                       const int64_t *out_dims)
 {
     const int missing = ISO__CUDA_SPATIAL - window->n_spatial;
+    iso__cuda_window_t to;
 
     for (int i = 0; i < ISO__CUDA_SPATIAL; i++) {
         const int axis = i - missing;
         const bool is_given = axis >= 0;
 
-        in[i] = is_given ? (int32_t)in_dims[axis] : 1;
-        kernel[i] = is_given ? (int32_t)window->kernel[axis] : 1;
-        strides[i] = is_given ? (int32_t)window->strides[axis] : 1;
-        dilations[i] = is_given ? (int32_t)window->dilations[axis] : 1;
-        pads[i] = is_given ? (int32_t)window->pads_begin[axis] : 0;
-        out[i] = iso__cuda_divisor_of(is_given ? out_dims[axis] : 1);
+        to.out[i] = iso__cuda_divisor_of(is_given ? out_dims[axis] : 1);
+        to.in[i] = is_given ? (int32_t)in_dims[axis] : 1;
+        to.kernel[i] = is_given ? (int32_t)window->kernel[axis] : 1;
+        to.strides[i] = is_given ? (int32_t)window->strides[axis] : 1;
+        to.dilations[i] = is_given ? (int32_t)window->dilations[axis] : 1;
+        to.pads[i] = is_given ? (int32_t)window->pads_begin[axis] : 0;
+        to.pads_end[i] = is_given ? (int32_t)window->pads_end[axis] : 0;
     }
+    return to;
 }
 
 bool iso__cuda_is_light(iso_op_t op)
@@ -60,14 +62,17 @@ enum {
 typedef struct tile_kind {
     int rows;
     int cols;
-    int resident; /* thread blocks on a processor at once */
-    double rate;  /* of a processor that is full, in parts of the best */
+    int resident;       /* thread blocks on a processor at once */
+    int overhead;       /* to begin and to end, as products of each sum */
+    double rate;        /* of a processor that is full, in parts of the best */
+    double window_rate; /* where columns are windows of many taps */
 } tile_kind_t;
 
+/* As measured on an H200. */
 static const tile_kind_t tile_kinds[ISO__CUDA_TILE_COUNT] = {
-    [ISO__CUDA_TILE_128_128] = {128, 128, 2, 1.0},
-    [ISO__CUDA_TILE_64_128] = {64, 128, 4, 0.9},
-    [ISO__CUDA_TILE_64_64] = {64, 64, 4, 0.7},
+    [ISO__CUDA_TILE_128_128] = {128, 128, 2, 60, 1.0, 1.0},
+    [ISO__CUDA_TILE_64_128] = {64, 128, 4, 85, 1.02, 0.89},
+    [ISO__CUDA_TILE_64_64] = {64, 64, 4, 30, 0.88, 0.86},
 };
 
 static int64_t pieces_of(int64_t whole, int64_t part)
@@ -85,19 +90,19 @@ static double cost_of(const iso__cuda_contract_t *c, const tile_kind_t *kind,
     const int64_t tiles = pieces_of(c->rows, kind->rows) *
                           pieces_of(c->cols, kind->cols) * c->n_z * splits;
     const int64_t each = pieces_of(tiles, PROCESSORS);
-    const int64_t blocks =
-        split_blocks < c->n_blocks ? split_blocks : c->n_blocks;
+    const int64_t products = splits == 1 ? c->length : split_blocks * c->block;
     const double full = each >= kind->resident
                             ? 1.0
                             : 0.5 + 0.5 * (double)each / kind->resident;
-    const double work = (double)each * kind->rows * kind->cols *
-                        (double)(blocks * c->block) / (kind->rate * full);
-    /* A product takes as long as 0.02 bytes; a launch as 600 000 products. */
-    const double pass =
-        splits == 1 ? 0
-                    : 6e5 + 8.0 * (double)splits * c->elements / PROCESSORS * 8;
+    const double work =
+        (double)each * kind->rows * kind->cols *
+        (double)(products + kind->overhead) /
+        ((c->n_taps > 1 ? kind->window_rate : kind->rate) * full);
+    const double bytes = 8.0 * (double)splits * c->elements / PROCESSORS;
 
-    return work + pass;
+    /* In the time of 8 products a processor gets a byte; in that of 600 000
+     * there is one more launch. */
+    return splits == 1 ? work : work + 8 * bytes + 6e5;
 }
 
 static void choose(iso__cuda_contract_t *c)
@@ -155,10 +160,11 @@ bool iso__cuda_is_direct(const iso_node_t *node,
 static bool is_pointwise(const iso__cuda_contract_t *c)
 {
     for (int axis = 0; axis < ISO__CUDA_SPATIAL; axis++) {
-        const int64_t last =
-            ((int64_t)c->out[axis].divisor - 1) * c->strides[axis];
+        const int64_t last = ((int64_t)c->window.out[axis].divisor - 1) *
+                             c->window.strides[axis];
 
-        if (c->kernel[axis] != 1 || c->pads[axis] != 0 || last >= c->in[axis]) {
+        if (c->window.kernel[axis] != 1 || c->window.pads[axis] != 0 ||
+            last >= c->window.in[axis]) {
             return false;
         }
     }
@@ -197,8 +203,8 @@ static iso_status_t conv_of(const iso_node_t *node,
     const int64_t rows = output->dims[1] / param.groups;
 
     set_blocks(c, channels, taps);
-    iso__cuda_window_of(&param.window, &x->dims[2], &output->dims[2], c->in,
-                        c->kernel, c->strides, c->dilations, c->pads, c->out);
+    c->window =
+        iso__cuda_window_of(&param.window, &x->dims[2], &output->dims[2]);
     c->rows = (int32_t)rows;
     c->cols = (int32_t)(output->dims[0] * positions);
     c->a_row = (int32_t)(channels * taps);
@@ -233,19 +239,20 @@ static void set_matrices(iso__cuda_contract_t *c, int64_t rows, int64_t inner,
     c->positions = iso__cuda_divisor_of(cols);
     c->y_row = (int32_t)cols;
     for (int axis = 0; axis < ISO__CUDA_SPATIAL; axis++) {
-        c->in[axis] = c->kernel[axis] = c->strides[axis] = 1;
-        c->dilations[axis] = 1;
-        c->out[axis] = iso__cuda_divisor_of(1);
+        c->window.in[axis] = c->window.kernel[axis] = c->window.strides[axis] =
+            1;
+        c->window.dilations[axis] = 1;
+        c->window.out[axis] = iso__cuda_divisor_of(1);
     }
-    c->out[ISO__CUDA_SPATIAL - 1] = c->positions;
-    c->strides[ISO__CUDA_SPATIAL - 1] = (int32_t)b_col;
+    c->window.out[ISO__CUDA_SPATIAL - 1] = c->positions;
+    c->window.strides[ISO__CUDA_SPATIAL - 1] = (int32_t)b_col;
     c->n_z = 1;
     c->z_y = (int32_t)(rows * cols);
 }
 
 static void choose_columns(iso__cuda_contract_t *c)
 {
-    const int32_t b_col = c->strides[ISO__CUDA_SPATIAL - 1];
+    const int32_t b_col = c->window.strides[ISO__CUDA_SPATIAL - 1];
     bool are_four = b_col == 1 && c->b_inner % 4 == 0 && c->cols % 4 == 0 &&
                     is_aligned(c->b);
 

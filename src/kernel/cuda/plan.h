@@ -52,10 +52,9 @@ bool iso__cuda_gemm_is_plain(const iso_gemm_param_t *param,
 /* Bytes of the partial sums of its splits. */
 size_t iso__cuda_contract_bytes(const iso__cuda_contract_t *contract);
 
-/* A window's numbers for the kernels: axes moved to the end. */
-void iso__cuda_window_of(const iso_window_t *window, const int64_t *in_dims,
-                         const int64_t *out_dims, int32_t *in, int32_t *kernel,
-                         int32_t *strides, int32_t *dilations, int32_t *pads,
-                         iso__cuda_divisor_t *out);
+/* A window as the kernels take it. */
+iso__cuda_window_t iso__cuda_window_of(const iso_window_t *window,
+                                       const int64_t *in_dims,
+                                       const int64_t *out_dims);
 
 #endif

@@ -17,14 +17,14 @@ __device__ __forceinline__ void add_row(const iso__cuda_pool_t &p,
                                         const float *row, bool is_in,
                                         int32_t begin, window_t &window)
 {
-    for (int32_t t = 0; t < p.kernel[2]; t++) {
-        const int32_t at = begin + t * p.dilations[2];
+    for (int32_t t = 0; t < p.window.kernel[2]; t++) {
+        const int32_t at = begin + t * p.window.dilations[2];
 
-        if (at >= p.in[2] + p.pads_end[2]) {
+        if (at >= p.window.in[2] + p.window.pads_end[2]) {
             return;
         }
         window.padded++;
-        if (is_in && at >= 0 && at < p.in[2]) {
+        if (is_in && at >= 0 && at < p.window.in[2]) {
             window.inside++;
             window.value = p.is_max ? greater(window.value, row[at])
                                     : __fadd_rn(window.value, row[at]);
@@ -47,28 +47,31 @@ __global__ void __launch_bounds__(DEVICE_THREADS)
 
     for (int axis = ISO__CUDA_SPATIAL - 1; axis >= 0; axis--) {
         begin[axis] =
-            split(plane, p.out[axis]) * p.strides[axis] - p.pads_begin[axis];
+            split(plane, p.window.out[axis]) * p.window.strides[axis] -
+            p.window.pads[axis];
     }
 
     const float *x = p.x + (int64_t)plane * p.in_plane;
 
-    for (int32_t tz = 0; tz < p.kernel[0]; tz++) {
-        const int32_t z = begin[0] + tz * p.dilations[0];
+    for (int32_t tz = 0; tz < p.window.kernel[0]; tz++) {
+        const int32_t z = begin[0] + tz * p.window.dilations[0];
 
-        if (z >= p.in[0] + p.pads_end[0]) {
+        if (z >= p.window.in[0] + p.window.pads_end[0]) {
             break;
         }
-        for (int32_t ty = 0; ty < p.kernel[1]; ty++) {
-            const int32_t y = begin[1] + ty * p.dilations[1];
+        for (int32_t ty = 0; ty < p.window.kernel[1]; ty++) {
+            const int32_t y = begin[1] + ty * p.window.dilations[1];
 
-            if (y >= p.in[1] + p.pads_end[1]) {
+            if (y >= p.window.in[1] + p.window.pads_end[1]) {
                 break;
             }
 
-            const bool is_in = z >= 0 && z < p.in[0] && y >= 0 && y < p.in[1];
+            const bool is_in =
+                z >= 0 && z < p.window.in[0] && y >= 0 && y < p.window.in[1];
 
-            add_row(p, is_in ? x + (z * p.in[1] + y) * p.in[2] : x, is_in,
-                    begin[2], window);
+            add_row(p,
+                    is_in ? x + (z * p.window.in[1] + y) * p.window.in[2] : x,
+                    is_in, begin[2], window);
         }
     }
     if (!p.is_max) {

@@ -72,8 +72,8 @@ static iso_status_t run_direct(const iso_cuda_t *cuda, const iso_node_t *node,
     d.weight_group = (int32_t)(in_channels * out_channels * taps);
     d.out_channels = iso__cuda_divisor_of(out_channels);
     d.groups = iso__cuda_divisor_of(param.groups);
-    iso__cuda_window_of(&param.window, &x->dims[2], &output->dims[2], d.in,
-                        d.kernel, d.strides, d.dilations, d.pads, d.out);
+    d.window =
+        iso__cuda_window_of(&param.window, &x->dims[2], &output->dims[2]);
     *error_out = iso__cuda_direct(cuda->stream, &d);
     return ISO_OK;
 }

@@ -3,8 +3,6 @@
 #include "kernel/move.h"
 #include "kernel/ref/ref_impl.h"
 
-#include <string.h>
-
 static int element_of(const iso_tensor_t *tensor)
 {
     return (int)iso_dtype_bytes(tensor->dtype);
@@ -118,10 +116,7 @@ static iso__cuda_indices_t indices_of(const iso_tensor_t *indices, int64_t dim)
 static iso__cuda_error_t check(const iso_cuda_t *cuda, const iso_node_t *node,
                                const iso__cuda_indices_t *indices)
 {
-    uint64_t number = 0;
-
-    memcpy(&number, &node, sizeof node);
-    return iso__cuda_check(cuda->stream, indices, number, cuda->device_fault);
+    return iso__cuda_check(cuda->stream, indices, node, cuda->device_fault);
 }
 
 static iso_status_t run_gather(const iso_cuda_t *cuda, const iso_node_t *node,

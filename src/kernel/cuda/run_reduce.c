@@ -148,13 +148,8 @@ iso_status_t iso__cuda_run_pool(const iso_cuda_t *cuda, const iso_node_t *node,
     pool.in_plane = (int32_t)iso__dims_product(x->dims, 2, x->rank);
     pool.is_max = node->op == ISO_OP_MAX_POOL;
     pool.count_pad = param.count_pad;
-    iso__cuda_window_of(&param.window, &x->dims[2], &output->dims[2], pool.in,
-                        pool.kernel, pool.strides, pool.dilations,
-                        pool.pads_begin, pool.out);
-    for (int axis = 0; axis < param.window.n_spatial; axis++) {
-        pool.pads_end[ISO__CUDA_SPATIAL - param.window.n_spatial + axis] =
-            (int32_t)param.window.pads_end[axis];
-    }
+    pool.window =
+        iso__cuda_window_of(&param.window, &x->dims[2], &output->dims[2]);
     *error_out = iso__cuda_pool(cuda->stream, &pool);
     return ISO_OK;
 }

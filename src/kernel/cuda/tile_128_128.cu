@@ -1,0 +1,9 @@
+/* The tile of most products. */
+#include "kernel/cuda/contract.cuh"
+#include "kernel/cuda/tiles.h"
+
+iso__cuda_error_t iso__cuda_tile_128_128(iso__cuda_stream_t stream,
+                                         const iso__cuda_contract_t *contract)
+{
+    return launch_shape<shape_t<128, 128, 8, 8>>(stream, *contract);
+}
