@@ -40,7 +40,7 @@ typedef struct iso_device_prices {
 /*
  * graph      [in]   static; each node with a device has finite seconds on one
  * device_of  [out]  (n_nodes) number; ISO_NO_DEVICE where there is none
- * Of equal sums that with fewer nodes on later devices is taken, of two.
+ * Of two devices and equal sums the fewest nodes are on the second.
  * Errors: ISO_SHAPE for an unbound dim; ISO_NOMEM.
  */
 iso_status_t iso_device_cost_place(const iso_graph_t *graph,

@@ -49,6 +49,9 @@ iso_device_figures_t iso__device_figures_of(const iso_machine_rank_t *rank,
     } else {
         figures.is_known = false;
     }
+    if (figures.speed.cost_class == ISO_COST_UNCALIBRATED) {
+        figures.is_known = false;
+    }
     return figures;
 }
 

@@ -14,7 +14,8 @@ typedef struct iso_device_figures {
 } iso_device_figures_t;
 
 /* Those of a device in a rank. "cpu" that is none of the rank's devices has
- * the rank's own; of another nothing is known. */
+ * the rank's own; of another nothing is known, nor of one whose figures are
+ * uncalibrated. */
 iso_device_figures_t iso__device_figures_of(const iso_machine_rank_t *rank,
                                             const iso_device_spec_t *device);
 

@@ -64,6 +64,9 @@ static const char slow_cpu[] = HEAD SPEED("50") ",\"devices\":[" DEVICE(
 static const char own_is_cpu[] = HEAD SPEED("50")
     CONV("0.04") ",\"devices\":[" DEVICE("throttled:2",
                                          SPEED("2") CONV("1.2")) "]}]}";
+static const char uncalibrated[] = HEAD SPEED("50") ",\"devices\":[" DEVICE(
+    "throttled:2", SPEED("2") ",\"rates\":{\"pool\":{\"cost\":"
+                              "\"uncalibrated\"}}") "]}]}";
 static const char none[] = HEAD SPEED("50") "}]}";
 
 static iso_machine_t *machine_of(const char *file_text)
@@ -191,6 +194,8 @@ static void test_failures(void)
                    "isotome calibrate --device 'cpu|throttled:2' -o M.json and "
                    "give --machine M.json");
     expect_failure("cost:cpu|throttled:2", none, ISO_INVAL,
+                   "figures of device 'throttled:2'");
+    expect_failure("cost:cpu|throttled:2", uncalibrated, ISO_INVAL,
                    "figures of device 'throttled:2'");
     expect_failure("cost:cpu|throttled:3", usual, ISO_INVAL,
                    "figures of device 'throttled:3'");
