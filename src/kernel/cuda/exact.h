@@ -43,7 +43,7 @@ ISO_EXACT float iso__exact_sign(float r, float x)
 /* 2^q where that is a normal number. */
 ISO_EXACT float iso__exact_power_of_2(int32_t q)
 {
-    return iso__exact_of_bits((uint32_t)(q + 127) << 23);
+    return iso__exact_of_bits(((uint32_t)q + 127) << 23);
 }
 
 /* To the nearest whole number, to even; what does not fit: the least. */
@@ -470,14 +470,14 @@ ISO_EXACT iso__pair_t iso__pair_log(float x)
                               iso__pair_add_any(iso__pair_mul(square, t), c)));
 }
 
-/* a 2^q in five steps. */
+/* a 2^q in five steps; q wraps where a is no number or far too great. */
 ISO_EXACT float iso__exact_scale_far(float a, int32_t q)
 {
     int32_t m = q >> 31;
     float u;
 
-    m = (((m + q) >> 6) - m) * 16;
-    q -= m * 4;
+    m = (((int32_t)((uint32_t)m + (uint32_t)q) >> 6) - m) * 16;
+    q = (int32_t)((uint32_t)q - (uint32_t)m * 4);
     m += 0x7f;
     m = m < 0 ? 0 : (m > 0xff ? 0xff : m);
     u = iso__exact_of_bits((uint32_t)m << 23);
