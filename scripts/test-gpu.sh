@@ -35,7 +35,7 @@ done
 
 # ---- Collecting ----
 
-modules=(jansson libxxhash libprotobuf-c)
+modules=(jansson libxxhash libprotobuf-c cunit)
 libraries=(libblis sleef jansson xxhash protobuf-c cunit protobuf protoc)
 
 # copy_libraries: each with the names that point to it.

@@ -142,7 +142,17 @@ static void place_aliases(iso__cuda_t *cuda)
     }
 }
 
-static iso_status_t copy_leaf(iso__cuda_t *cuda, iso_node_id_t id)
+static iso_status_t fail_leaf(const iso__cuda_t *cuda, iso_node_id_t id,
+                              iso_status_t status)
+{
+    return status == ISO_OK ? ISO_OK
+                            : iso_fail_context(status, "'%s' on device '%s'",
+                                               iso__cuda_node(cuda, id)->name,
+                                               cuda->device->text);
+}
+
+/* Room for a leaf; a weight's has its elements as well. */
+static iso_status_t reserve(iso__cuda_t *cuda, iso_node_id_t id)
 {
     iso__cuda_bound_t *bound = &cuda->bound[id];
     iso_tensor_t *value = &cuda->values[id];
@@ -152,63 +162,70 @@ static iso_status_t copy_leaf(iso__cuda_t *cuda, iso_node_id_t id)
         ISO_TRY(take_resident(cuda->device, bound->weight, bytes,
                               &bound->resident));
         value->data = bound->resident->data;
-    } else {
-        if (bound->own == NULL) {
-            ISO_TRY(iso_cuda_alloc(cuda->device->cuda, bytes, &bound->own));
-        }
-        value->data = bound->own;
-        ISO_TRY(iso_cuda_upload(cuda->device->cuda, bound->own, bound->data,
-                                bytes));
+        return ISO_OK;
+    }
+    if (bound->own == NULL) {
+        ISO_TRY(iso_cuda_alloc(cuda->device->cuda, bytes, &bound->own));
+    }
+    value->data = bound->own;
+    return ISO_OK;
+}
+
+static iso_status_t upload(const iso__cuda_t *cuda, iso_node_id_t id)
+{
+    const iso__cuda_bound_t *bound = &cuda->bound[id];
+
+    return bound->weight != NULL
+               ? ISO_OK
+               : iso_cuda_upload(cuda->device->cuda, bound->own, bound->data,
+                                 iso_tensor_bytes(&cuda->values[id]));
+}
+
+/* Params and constants that the GPU does not have; room for inputs. */
+static iso_status_t prepare_leaf(iso__cuda_t *cuda, iso_node_id_t id)
+{
+    const iso_node_t *node = iso__cuda_node(cuda, id);
+    iso__cuda_bound_t *bound = &cuda->bound[id];
+
+    if (bound->data == NULL && iso_tensor_bytes(&cuda->values[id]) > 0) {
+        return iso_fail(ISO_INVAL, "%s '%s' is not bound",
+                        node->op == ISO_OP_INPUT ? "input" : "param",
+                        node->name);
+    }
+    if (!bound->is_stale) {
+        return ISO_OK;
+    }
+    ISO_TRY(fail_leaf(cuda, id, reserve(cuda, id)));
+    if (node->op != ISO_OP_INPUT) {
+        ISO_TRY(fail_leaf(cuda, id, upload(cuda, id)));
     }
     bound->is_stale = false;
     return ISO_OK;
 }
 
-static iso_status_t bring_leaf(iso__cuda_t *cuda, iso_node_id_t id)
-{
-    const iso_status_t status = copy_leaf(cuda, id);
-
-    return status == ISO_OK ? ISO_OK
-                            : iso_fail_context(status, "'%s' on device '%s'",
-                                               iso__cuda_node(cuda, id)->name,
-                                               cuda->device->text);
-}
-
-/* Params and constants that the GPU does not have; room for inputs. */
 static iso_status_t begin(iso_program_t *program)
 {
     iso__cuda_t *cuda = (iso__cuda_t *)program;
 
     for (iso_node_id_t id = 0; id < cuda->plan.n_nodes; id++) {
-        const iso_node_t *node = iso__cuda_node(cuda, id);
-        const iso__cuda_bound_t *bound = &cuda->bound[id];
-
-        if (!iso_node_is_leaf(node)) {
-            continue;
-        }
-        if (bound->data == NULL && iso_tensor_bytes(&cuda->values[id]) > 0) {
-            return iso_fail(ISO_INVAL, "%s '%s' is not bound",
-                            node->op == ISO_OP_INPUT ? "input" : "param",
-                            node->name);
-        }
-        if (node->op != ISO_OP_INPUT && bound->is_stale) {
-            ISO_TRY(bring_leaf(cuda, id));
-        }
+        ISO_TRY(iso_node_is_leaf(iso__cuda_node(cuda, id))
+                    ? prepare_leaf(cuda, id)
+                    : ISO_OK);
     }
+    place_aliases(cuda);
     cuda->next = -1;
     cuda->paused = NULL;
     return ISO_OK;
 }
 
 /* Inputs are read now: they may be made by what runs before this. */
-static iso_status_t bring_inputs(iso__cuda_t *cuda)
+static iso_status_t bring_inputs(const iso__cuda_t *cuda)
 {
     for (iso_node_id_t id = 0; id < cuda->plan.n_nodes; id++) {
-        if (iso__cuda_node(cuda, id)->op == ISO_OP_INPUT) {
-            ISO_TRY(bring_leaf(cuda, id));
-        }
+        ISO_TRY(iso__cuda_node(cuda, id)->op == ISO_OP_INPUT
+                    ? fail_leaf(cuda, id, upload(cuda, id))
+                    : ISO_OK);
     }
-    place_aliases(cuda);
     return ISO_OK;
 }
 
@@ -242,29 +259,37 @@ static iso_status_t run_step(const iso__cuda_t *cuda,
                                   node->name, cuda->device->text);
 }
 
+/* A value of the GPU as it is, or will be, in memory of the host. */
+static iso_tensor_t staged(const iso_tensor_t *value, void *data)
+{
+    iso_tensor_t stage = *value;
+
+    stage.data = data;
+    return stage;
+}
+
 /* Bring the operand of an exchange to the host. */
+static iso_status_t bring_sent(iso__cuda_t *cuda, const iso_tensor_t *operand)
+{
+    iso_cuda_t *gpu = cuda->device->cuda;
+
+    cuda->sent = staged(operand, cuda->sent.data);
+    if (cuda->base.skips) {
+        return ISO_OK;
+    }
+    ISO_TRY(iso_cuda_download(gpu, cuda->sent.data, operand->data,
+                              iso_tensor_bytes(operand)));
+    return iso_cuda_wait(gpu);
+}
+
 static iso_status_t pause_at(iso__cuda_t *cuda, const iso__cuda_step_t *step,
                              iso_pause_t *pause_out)
 {
-    iso_cuda_t *gpu = cuda->device->cuda;
     const bool has_input = iso__cuda_node(cuda, step->node)->n_inputs > 0;
 
     cuda->paused = step;
-    if (has_input) {
-        void *data = cuda->sent.data;
-
-        cuda->sent = *step->inputs[0];
-        cuda->sent.data = data;
-        if (!cuda->base.skips) {
-            ISO_TRY(iso_cuda_download(gpu, data, step->inputs[0]->data,
-                                      iso_tensor_bytes(step->inputs[0])));
-            ISO_TRY(iso_cuda_wait(gpu));
-        }
-    }
-    void *data = cuda->received.data;
-
-    cuda->received = cuda->values[step->node];
-    cuda->received.data = data;
+    ISO_TRY(has_input ? bring_sent(cuda, step->inputs[0]) : ISO_OK);
+    cuda->received = staged(&cuda->values[step->node], cuda->received.data);
     *pause_out = (iso_pause_t){.node = step->node,
                                .number = step->exchange,
                                .input = has_input ? &cuda->sent : NULL,
@@ -313,9 +338,7 @@ static iso_status_t advance(iso_program_t *program, iso_pause_t *pause_out)
     ISO_TRY(resume(cuda));
     if (cuda->next < 0) {
         cuda->next = 0;
-        if (!program->skips) {
-            ISO_TRY(bring_inputs(cuda));
-        }
+        ISO_TRY(program->skips ? ISO_OK : bring_inputs(cuda));
     }
     while (cuda->next < cuda->n_steps) {
         const iso__cuda_step_t *step = &cuda->steps[cuda->next++];
@@ -323,9 +346,7 @@ static iso_status_t advance(iso_program_t *program, iso_pause_t *pause_out)
         if (step->exchange >= 0) {
             return pause_at(cuda, step, pause_out);
         }
-        if (!program->skips) {
-            ISO_TRY(run_step(cuda, step));
-        }
+        ISO_TRY(program->skips ? ISO_OK : run_step(cuda, step));
     }
     *pause_out = (iso_pause_t){.node = ISO_NO_NODE};
     return program->skips ? ISO_OK : bring_outputs(cuda);

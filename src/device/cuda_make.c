@@ -39,38 +39,51 @@ static iso_status_t make_values(iso__cuda_t *cuda)
     return ISO_OK;
 }
 
-static iso_status_t make_steps(iso__cuda_t *cuda)
+static iso_status_t reserve_steps(iso__cuda_t *cuda)
 {
     const int32_t n = iso_graph_node_count(cuda->base.graph);
     size_t n_inputs = 0;
-    const iso_tensor_t **inputs;
 
     for (iso_node_id_t id = 0; id < n; id++) {
         n_inputs += (size_t)iso__cuda_node(cuda, id)->n_inputs;
     }
     cuda->steps = iso_alloc_zeroed((size_t)n, sizeof *cuda->steps);
-    cuda->inputs = iso_alloc_zeroed(n_inputs, sizeof *cuda->inputs);
-    if (cuda->steps == NULL || cuda->inputs == NULL) {
-        return ISO_NOMEM;
+    cuda->inputs = iso_alloc_zeroed(n_inputs, sizeof(const iso_tensor_t *));
+    return cuda->steps == NULL || cuda->inputs == NULL ? ISO_NOMEM : ISO_OK;
+}
+
+/* inputs [out] (node->n_inputs) of the step. */
+static iso_status_t add_step(iso__cuda_t *cuda, iso_node_id_t id,
+                             const iso_tensor_t **inputs)
+{
+    const iso_node_t *node = iso__cuda_node(cuda, id);
+    int64_t number = -1;
+
+    ISO_TRY(is_exchange(node) ? iso_attr_int(node, "number", 0, &number)
+                              : ISO_OK);
+    for (int i = 0; i < node->n_inputs; i++) {
+        inputs[i] = node->inputs[i] == ISO_NO_NODE
+                        ? NULL
+                        : &cuda->values[node->inputs[i]];
     }
+    cuda->steps[cuda->n_steps++] = (iso__cuda_step_t){id, (int)number, inputs};
+    return ISO_OK;
+}
+
+static iso_status_t make_steps(iso__cuda_t *cuda)
+{
+    const int32_t n = iso_graph_node_count(cuda->base.graph);
+    const iso_tensor_t **inputs;
+
+    ISO_TRY(reserve_steps(cuda));
     inputs = cuda->inputs;
     for (iso_node_id_t id = 0; id < n; id++) {
         const iso_node_t *node = iso__cuda_node(cuda, id);
-        int64_t number = -1;
 
         if (iso_node_is_leaf(node) || node->op == ISO_OP_RESHAPE) {
             continue;
         }
-        if (is_exchange(node)) {
-            ISO_TRY(iso_attr_int(node, "number", 0, &number));
-        }
-        for (int i = 0; i < node->n_inputs; i++) {
-            inputs[i] = node->inputs[i] == ISO_NO_NODE
-                            ? NULL
-                            : &cuda->values[node->inputs[i]];
-        }
-        cuda->steps[cuda->n_steps++] =
-            (iso__cuda_step_t){id, (int)number, inputs};
+        ISO_TRY(add_step(cuda, id, inputs));
         inputs += node->n_inputs;
     }
     return ISO_OK;

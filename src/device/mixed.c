@@ -88,17 +88,21 @@ iso_status_t iso__mixed_bytes(const iso_device_t *device,
 
 /* ---- Leaves ---- */
 
+static iso_status_t add_uses(const iso__segment_t *part, iso_node_id_t param,
+                             iso_weight_uses_t *uses)
+{
+    return part->inner[param] == ISO_NO_NODE
+               ? ISO_OK
+               : iso_program_uses(part->program, part->inner[param], uses);
+}
+
 static iso_status_t uses(const iso_program_t *program, iso_node_id_t param,
                          iso_weight_uses_t *uses)
 {
     const iso__mixed_t *mixed = (const iso__mixed_t *)program;
 
     for (int s = 0; s < mixed->segments->count; s++) {
-        const iso__segment_t *part = &mixed->parts[s];
-
-        if (part->inner[param] != ISO_NO_NODE) {
-            ISO_TRY(iso_program_uses(part->program, part->inner[param], uses));
-        }
+        ISO_TRY(add_uses(&mixed->parts[s], param, uses));
     }
     return ISO_OK;
 }
@@ -183,6 +187,9 @@ static iso_status_t hand_on(const iso__mixed_t *mixed, int segment)
 {
     iso__segment_t *part = &mixed->parts[segment];
 
+    if (!part->is_under_way) {
+        return ISO_OK;
+    }
     part->is_under_way = false;
     ISO_TRY(iso__program_finish(part->program));
     for (int i = 0; i < mixed->n_values; i++) {
@@ -211,51 +218,55 @@ static iso_status_t leave(const iso__mixed_t *mixed, int segment)
                                                : ISO_OK;
 }
 
-/* What a segment reads must have been handed on; at the end (the count), all
- * must. */
+/* What a segment reads must have been handed on. */
 static iso_status_t enter(const iso__mixed_t *mixed, int segment)
 {
     const iso_partition_t *partition = mixed->segments->partition;
+    const int n_boundaries = iso_partition_boundary_count(partition);
 
-    for (int i = 0; i < iso_partition_boundary_count(partition); i++) {
+    if (mixed->base.skips) {
+        iso_program_skip(mixed->parts[segment].program);
+        return ISO_OK;
+    }
+    for (int i = 0; i < n_boundaries; i++) {
         const iso_boundary_t *one = iso_partition_boundary(partition, i);
 
-        if (one->to_stage == segment &&
-            mixed->parts[one->from_stage].is_under_way) {
-            ISO_TRY(hand_on(mixed, one->from_stage));
-        }
-    }
-    for (int s = 0; segment == mixed->segments->count && s < segment; s++) {
-        if (mixed->parts[s].is_under_way) {
-            ISO_TRY(hand_on(mixed, s));
-        }
+        ISO_TRY(one->to_stage == segment ? hand_on(mixed, one->from_stage)
+                                         : ISO_OK);
     }
     return ISO_OK;
+}
+
+/* To the next exchange, or to the end of one segment. */
+static iso_status_t advance_part(iso__mixed_t *mixed, iso_pause_t *pause_out)
+{
+    const iso__segment_t *part = &mixed->parts[mixed->at];
+
+    ISO_TRY(enter(mixed, mixed->at));
+    ISO_TRY(iso__program_advance(part->program, pause_out));
+    if (pause_out->node != ISO_NO_NODE) {
+        pause_out->node = part->outer[pause_out->node];
+        return ISO_OK;
+    }
+    mixed->at++;
+    return mixed->base.skips ? ISO_OK : leave(mixed, mixed->at - 1);
 }
 
 static iso_status_t advance(iso_program_t *program, iso_pause_t *pause_out)
 {
     iso__mixed_t *mixed = (iso__mixed_t *)program;
 
-    for (; mixed->at < mixed->segments->count; mixed->at++) {
-        const iso__segment_t *part = &mixed->parts[mixed->at];
-
-        if (program->skips) {
-            iso_program_skip(part->program);
-        } else {
-            ISO_TRY(enter(mixed, mixed->at));
-        }
-        ISO_TRY(iso__program_advance(part->program, pause_out));
+    *pause_out = (iso_pause_t){.node = ISO_NO_NODE};
+    while (mixed->at < mixed->segments->count) {
+        ISO_TRY(advance_part(mixed, pause_out));
         if (pause_out->node != ISO_NO_NODE) {
-            pause_out->node = part->outer[pause_out->node];
             return ISO_OK;
         }
-        if (!program->skips) {
-            ISO_TRY(leave(mixed, mixed->at));
-        }
     }
-    *pause_out = (iso_pause_t){.node = ISO_NO_NODE};
-    return program->skips ? ISO_OK : enter(mixed, mixed->segments->count);
+    for (int s = 0; !program->skips && s < mixed->segments->count; s++) {
+        ISO_TRY(hand_on(mixed, s));
+    }
+    return ISO_OK;
 }
 
 static const void *output(const iso_program_t *program, int index)

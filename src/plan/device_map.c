@@ -257,8 +257,10 @@ int iso_device_map_device_count(const iso_device_map_t *map)
 const iso_device_spec_t *iso_device_map_device(const iso_device_map_t *map,
                                                int number)
 {
-    ISO_ASSERT(number >= 0 && number < map->n_devices);
-    return &map->devices[number];
+    const size_t index = (size_t)number;
+
+    ISO_ASSERT(index < (size_t)map->n_devices);
+    return &map->devices[index];
 }
 
 void iso_device_map_set_seat(iso_device_map_t *map, int seat)

@@ -48,11 +48,12 @@ static iso_status_t count_crossings(const iso_segments_t *segments, int segment,
         const iso_boundary_t *one = iso_partition_boundary(partition, i);
         size_t bytes = 0;
 
-        if (one->to_stage == segment) {
-            ISO_TRY(iso_tensor_bytes_of(one->dtype, &one->shape, &bytes));
-            *bytes_out = iso_bytes_add(*bytes_out, bytes);
-            *count_out += 1;
+        if (one->to_stage != segment) {
+            continue;
         }
+        ISO_TRY(iso_tensor_bytes_of(one->dtype, &one->shape, &bytes));
+        *bytes_out = iso_bytes_add(*bytes_out, bytes);
+        *count_out += 1;
     }
     return ISO_OK;
 }

@@ -6,7 +6,6 @@
 #include "tools/job.h"
 #include "tools/number_option.h"
 
-
 enum { OPT_THREADS = 256, OPT_DEVICE, OPT_FORCE };
 
 static const struct argp_option calibrate_options[] = {

@@ -57,7 +57,7 @@ typedef void once_fn(void *arg);
 static double median_s(const bench_t *bench, int runs, once_fn *once,
                        once_fn *wait, void *arg)
 {
-    double seconds[ROUNDS_MOST];
+    double seconds[ROUNDS_MOST] = {0};
 
     once(arg);
     wait(arg);

@@ -22,7 +22,7 @@ static void test_transpose(void)
 {
     for (int round = 0; round < 40; round++) {
         const int rank = (int)test_pick(1, 6);
-        int64_t dims[6];
+        int64_t dims[6] = {0};
         int64_t perm[6] = {0};
         test_call_t call;
 
@@ -44,10 +44,10 @@ static void test_slice(void)
 {
     for (int round = 0; round < 40; round++) {
         const int rank = (int)test_pick(1, 4);
-        int64_t dims[4];
-        int64_t starts[4];
-        int64_t ends[4];
-        int64_t steps[4];
+        int64_t dims[4] = {0};
+        int64_t starts[4] = {0};
+        int64_t ends[4] = {0};
+        int64_t steps[4] = {0};
         test_call_t call;
 
         test_dims(rank, 50000, dims);
@@ -76,8 +76,8 @@ static void test_repeats(void)
     for (int round = 0; round < 40; round++) {
         const int rank = (int)test_pick(1, 4);
         const bool is_tile = round % 2 == 0;
-        int64_t dims[4];
-        int64_t times[4];
+        int64_t dims[4] = {0};
+        int64_t times[4] = {0};
         test_call_t call;
 
         test_dims(rank, 2000, dims);
@@ -129,7 +129,7 @@ static void test_concat(void)
         const int rank = (int)test_pick(1, 4);
         const int axis = (int)test_pick(0, rank - 1);
         const iso_dtype_t dtype = any_dtype();
-        int64_t dims[4];
+        int64_t dims[4] = {0};
         test_call_t call;
 
         test_dims(rank, 10000, dims);
@@ -149,8 +149,8 @@ static void test_pad(void)
 
     for (int round = 0; round < 60; round++) {
         const int rank = (int)test_pick(1, 4);
-        int64_t dims[4];
-        int64_t pads[8];
+        int64_t dims[4] = {0};
+        int64_t pads[8] = {0};
         test_call_t call;
 
         test_dims(rank, 10000, dims);
@@ -178,7 +178,7 @@ static void test_where(void)
     }
     for (int round = 0; round < 20; round++) {
         const iso_dtype_t dtype = any_dtype();
-        int64_t dims[3];
+        int64_t dims[3] = {0};
         test_call_t call;
 
         test_dims(3, 10000, dims);
@@ -219,8 +219,8 @@ static void test_gather(void)
         const int rank = (int)test_pick(1, 4);
         const int axis = (int)test_pick(0, rank - 1);
         const bool by_element = round % 2 == 0;
-        int64_t dims[4];
-        int64_t own[4];
+        int64_t dims[4] = {0};
+        int64_t own[4] = {0};
         test_call_t call;
 
         test_dims(rank, INDICES, dims);
@@ -292,8 +292,7 @@ static void test_ordinal(void)
 {
     iso_cuda_t *cuda = NULL;
 
-    CU_ASSERT_EQUAL(iso_cuda_create(iso_cuda_count(), &cuda),
-                    ISO_UNSUPPORTED);
+    CU_ASSERT_EQUAL(iso_cuda_create(iso_cuda_count(), &cuda), ISO_UNSUPPORTED);
     CU_ASSERT_PTR_NULL(cuda);
     CU_ASSERT_PTR_NOT_NULL(strstr(iso_error_text(), "this machine has"));
 }

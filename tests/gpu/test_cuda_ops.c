@@ -211,10 +211,10 @@ static void test_pools(void)
     for (int round = 0; round < 80; round++) {
         const int n = (int)test_pick(1, 3);
         int64_t x[5] = {test_pick(1, 3), test_pick(1, 9)};
-        int64_t kernel[3];
-        int64_t strides[3];
-        int64_t dilations[3];
-        int64_t pads[6];
+        int64_t kernel[3] = {0};
+        int64_t strides[3] = {0};
+        int64_t dilations[3] = {0};
+        int64_t pads[6] = {0};
         test_call_t call;
 
         for (int axis = 0; axis < n; axis++) {

@@ -292,7 +292,7 @@ static void run(iso_device_t *device, const iso_graph_t *graph, float *outputs)
     iso_program_destroy(&program);
 }
 
-static bool same(const void *a, const void *b, size_t bytes)
+static bool are_equal(const void *a, const void *b, size_t bytes)
 {
     return memcmp(a, b, bytes) == 0;
 }
@@ -318,7 +318,7 @@ static void test_bits(void)
         iso_machine_destroy(&machine);
         CU_ASSERT_EQUAL_FATAL(iso_device_open_map(map, 2, &device), ISO_OK);
         run(device, graph, found);
-        CU_ASSERT(same(expected, found, sizeof expected));
+        CU_ASSERT(are_equal(expected, found, sizeof expected));
         iso_device_close(&device);
         iso_device_map_destroy(&map);
     }

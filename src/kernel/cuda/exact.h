@@ -473,7 +473,7 @@ ISO_EXACT iso__pair_t iso__pair_log(float x)
 /* a 2^q in five steps; q wraps where a is no number or far too great. */
 ISO_EXACT float iso__exact_scale_far(float a, int32_t q)
 {
-    int32_t m = q >> 31;
+    int32_t m = q < 0 ? -1 : 0;
     float u;
 
     m = (((int32_t)((uint32_t)m + (uint32_t)q) >> 6) - m) * 16;
