@@ -1,3 +1,5 @@
+#include "isotome/error.h"
+
 #include "base/mem.h"
 #include "device/cuda_impl.h"
 #include "graph/param.h"
@@ -7,6 +9,53 @@ enum { ALIGNMENT = 64 };
 static bool is_exchange(const iso_node_t *node)
 {
     return node->op == ISO_OP_EXCHANGE;
+}
+
+/* The node whose value is the largest of those that are made here. */
+static const iso_node_t *largest(const iso__cuda_t *cuda)
+{
+    const iso_node_t *node = NULL;
+    size_t most = 0;
+
+    for (iso_node_id_t id = 0; id < cuda->plan.n_nodes; id++) {
+        const size_t bytes = iso_tensor_bytes(&cuda->values[id]);
+
+        if (cuda->plan.offset_bytes[id] != ISO_MEMORY_NONE && bytes > most) {
+            most = bytes;
+            node = iso__cuda_node(cuda, id);
+        }
+    }
+    return node;
+}
+
+static iso_status_t make_room(iso__cuda_t *cuda)
+{
+    const iso_status_t status =
+        iso_cuda_alloc(cuda->device->cuda, cuda->plan.total_bytes, &cuda->room);
+    const iso_node_t *node = largest(cuda);
+
+    return status == ISO_OK || node == NULL
+               ? status
+               : iso_fail_context(status,
+                                  "all values, of which that of node '%s' is "
+                                  "the largest",
+                                  node->name);
+}
+
+/* Constants are to be copied, others have their place in the room. */
+static void place_value(iso__cuda_t *cuda, iso_node_id_t id)
+{
+    const iso_node_t *node = iso__cuda_node(cuda, id);
+    const int64_t offset = cuda->plan.offset_bytes[id];
+
+    cuda->leaves[id] = cuda->values[id];
+    if (node->op == ISO_OP_CONSTANT) {
+        cuda->leaves[id].data = (void *)node->data;
+        cuda->bound[id] =
+            (iso__cuda_bound_t){.data = node->data, .is_stale = true};
+    } else if (offset != ISO_MEMORY_NONE) {
+        cuda->values[id].data = (char *)cuda->room + offset;
+    }
 }
 
 static iso_status_t make_values(iso__cuda_t *cuda)
@@ -19,22 +68,15 @@ static iso_status_t make_values(iso__cuda_t *cuda)
     if (cuda->values == NULL || cuda->leaves == NULL || cuda->bound == NULL) {
         return ISO_NOMEM;
     }
-    ISO_TRY(iso_cuda_alloc(cuda->device->cuda, cuda->plan.total_bytes,
-                           &cuda->room));
     for (iso_node_id_t id = 0; id < n; id++) {
         const iso_node_t *node = iso__cuda_node(cuda, id);
-        const int64_t offset = cuda->plan.offset_bytes[id];
-        iso_tensor_t *value = &cuda->values[id];
 
-        ISO_TRY(iso_tensor_view(node->dtype, &node->shape, NULL, value));
-        cuda->leaves[id] = *value;
-        if (node->op == ISO_OP_CONSTANT) {
-            cuda->leaves[id].data = (void *)node->data;
-            cuda->bound[id] =
-                (iso__cuda_bound_t){.data = node->data, .is_stale = true};
-        } else if (offset != ISO_MEMORY_NONE) {
-            value->data = (char *)cuda->room + offset;
-        }
+        ISO_TRY(iso_tensor_view(node->dtype, &node->shape, NULL,
+                                &cuda->values[id]));
+    }
+    ISO_TRY(make_room(cuda));
+    for (iso_node_id_t id = 0; id < n; id++) {
+        place_value(cuda, id);
     }
     return ISO_OK;
 }

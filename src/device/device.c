@@ -290,6 +290,14 @@ void iso_device_close(iso_device_t **device)
     *device = NULL;
 }
 
+size_t iso_device_memory(const iso_device_t *device)
+{
+    const iso_device_t *first =
+        device->units[0] != NULL ? device->units[0] : device;
+
+    return first->cuda != NULL ? iso_cuda_memory(first->cuda) : 0;
+}
+
 const char *iso_device_text(const iso_device_t *device)
 {
     return device->text;

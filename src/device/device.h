@@ -55,6 +55,10 @@ iso_status_t iso_device_open_control(int threads, iso_device_t **device_out);
 /* "cpu skx, 2 threads", with " + " between several: for reports; borrowed. */
 const char *iso_device_text(const iso_device_t *device);
 
+/* Bytes that are free of the memory that its first device has for itself; 0:
+ * it works in the host's. */
+size_t iso_device_memory(const iso_device_t *device);
+
 typedef struct iso_program_options {
     void *buffer;        /* for activations, borrowed; NULL: own */
     size_t buffer_bytes; /* of buffer */

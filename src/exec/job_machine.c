@@ -63,3 +63,29 @@ iso_status_t iso_job_machine(MPI_Comm comm, iso_machine_t **machine_out)
     iso_free(seats);
     return iso_par_agree(status, comm);
 }
+
+static bool shares_host(const iso_machine_t *machine, int a, int b)
+{
+    return strcmp(iso_machine_rank(machine, a)->host,
+                  iso_machine_rank(machine, b)->host) == 0;
+}
+
+int iso_job_seat(const iso_machine_t *machine, int rank)
+{
+    int seat = 0;
+
+    for (int other = 0; other < rank; other++) {
+        seat += shares_host(machine, other, rank) ? 1 : 0;
+    }
+    return seat;
+}
+
+int iso_job_seat_count(const iso_machine_t *machine, int rank)
+{
+    int count = 0;
+
+    for (int other = 0; other < iso_machine_world(machine); other++) {
+        count += shares_host(machine, other, rank) ? 1 : 0;
+    }
+    return count;
+}

@@ -13,4 +13,9 @@
  */
 iso_status_t iso_job_machine(MPI_Comm comm, iso_machine_t **machine_out);
 
+/* A rank's number among the ranks of its host, from 0; and how many those
+ * are. */
+int iso_job_seat(const iso_machine_t *machine, int rank);
+int iso_job_seat_count(const iso_machine_t *machine, int rank);
+
 #endif

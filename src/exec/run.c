@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/adopt.h"
+#include "exec/job_machine.h"
 #include "exec/job_plan.h"
 #include "exec/load.h"
 #include "exec/overwrite.h"
@@ -202,21 +203,6 @@ static iso_status_t make_worker(job_t *job)
     return iso_worker_create(&spec, job->comm, &job->worker);
 }
 
-/* The rank's number among the ranks of its host. */
-static int seat_of(const job_t *job, int rank)
-{
-    const iso_machine_t *machine = job->plan.machine;
-    int seat = 0;
-
-    for (int other = 0; other < rank; other++) {
-        seat += strcmp(iso_machine_rank(machine, other)->host,
-                       iso_machine_rank(machine, rank)->host) == 0
-                    ? 1
-                    : 0;
-    }
-    return seat;
-}
-
 static iso_status_t open_device(job_t *job)
 {
     const int rank = iso_par_rank(job->comm);
@@ -227,7 +213,7 @@ static iso_status_t open_device(job_t *job)
         map = job->map;
     }
     iso_device_map_set_rank(map, iso_machine_rank(job->plan.machine, rank));
-    iso_device_map_set_seat(map, seat_of(job, rank));
+    iso_device_map_set_seat(map, iso_job_seat(job->plan.machine, rank));
     return iso_device_open_map(map, job->options->threads, &job->device);
 }
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "exec/job_machine.h"
 #include "io/draft.h"
+#include "kernel/cuda.h"
 #include "lab/calibrate_impl.h"
 #include "par/affinity.h"
 #include "par/fields.h"
@@ -83,13 +84,18 @@ static iso_status_t list_devices(calibration_t *job)
 static iso_status_t open_device(const calibration_t *job,
                                 iso__calibrated_t *device)
 {
-    const char *name = device->spec.name;
-    const iso_status_t status =
-        iso_device_open(name, job->options->threads, &device->device);
+    ISO_TRY(iso_device_map_create(device->spec.name, &device->map));
+    iso_device_map_set_seat(
+        device->map, iso_job_seat(job->machine, iso_par_rank(job->comm)));
+
+    const iso_status_t status = iso_device_open_map(
+        device->map, job->options->threads, &device->device);
 
     return status == ISO_UNSUPPORTED && device->spec.type == ISO_DEVICE_CUDA
-               ? iso_fail(status, "device '%s' is not there on %s", name,
-                          iso_par_host())
+               ? iso_fail(status,
+                          "device '%s' is not there on %s; isotome run "
+                          "--device %s says why",
+                          device->spec.name, iso_par_host(), device->spec.name)
                : status;
 }
 
@@ -265,6 +271,22 @@ static iso_status_t measure_network(calibration_t *job)
     return ISO_OK;
 }
 
+/* What the first device has for itself is what a plan may use, shared with the
+ * ranks that are on the same GPU. */
+static void set_memory(calibration_t *job)
+{
+    const int n_gpus = iso_cuda_count();
+    const size_t bytes = iso_device_memory(job->devices[0].device);
+    const int n_ranks =
+        iso_job_seat_count(job->machine, iso_par_rank(job->comm));
+
+    if (bytes > 0 && n_gpus > 0) {
+        const int sharing = (n_ranks + n_gpus - 1) / n_gpus;
+
+        job->figures[0].figures.memory_bytes = bytes / (size_t)sharing;
+    }
+}
+
 /* One device after the other. Collective. */
 static iso_status_t measure(calibration_t *job)
 {
@@ -275,6 +297,7 @@ static iso_status_t measure(calibration_t *job)
         ISO_TRY(
             iso__calibrate_work(&job->devices[i], job->comm, &job->figures[i]));
     }
+    set_memory(job);
     return gather(job);
 }
 
@@ -327,6 +350,7 @@ iso_status_t iso_calibrate(const iso_calibrate_options_t *options,
     iso_free(job.all);
     for (int i = 0; i < ISO_DEVICES_MOST; i++) {
         iso_device_close(&job.devices[i].device);
+        iso_device_map_destroy(&job.devices[i].map);
     }
     iso_machine_destroy(&job.machine);
     iso_draft_close(&job.draft);

@@ -16,8 +16,15 @@ enum { ISO__CALIBRATE_REPEATS = 15 };
 /* A device that is measured. */
 typedef struct iso__calibrated {
     iso_device_spec_t spec;
+    iso_device_map_t *map; /* all on it */
     iso_device_t *device;
 } iso__calibrated_t;
+
+/* Has it memory of its own? */
+static inline bool iso__calibrated_is_apart(const iso__calibrated_t *device)
+{
+    return device->spec.type == ISO_DEVICE_CUDA;
+}
 
 /*
  * What a stage does between two messages or exchanges: it leaves nothing of
@@ -45,6 +52,12 @@ static inline void iso__calibrate_compute_between(volatile char *room,
  */
 iso_status_t iso__calibrate_work(const iso__calibrated_t *device, MPI_Comm comm,
                                  iso_machine_device_t *figures);
+
+/* Measure copies within the host's memory: the copy bandwidth, and crossing as
+ * it is between devices that work there. Collective over comm. Errors:
+ * ISO_NOMEM. */
+iso_status_t iso__calibrate_copies(MPI_Comm comm,
+                                   iso_machine_device_t *figures);
 
 /*
  * Measure the links between the ranks, a sample of pairs one after the other;

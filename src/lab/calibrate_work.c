@@ -12,10 +12,8 @@
 #include "par/par.h"
 #include "plan/machine_fit.h"
 #include "plan/node_seconds.h"
-#include "tensor/copy.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { MOST_OPERANDS = 3, MOST_ATTRS = 3, MOST_INTS = 4 };
 
@@ -25,6 +23,12 @@ enum { MOST_OPERANDS = 3, MOST_ATTRS = 3, MOST_INTS = 4 };
 static const double least_s = 1e-3;
 static const double most_s = 0.1;
 enum { MOST_RUNS = 1000, LEAST_REPEATS = 7, SLOW_REPEATS = 3 };
+
+/* What is left of a time when another is taken from it is at least this share:
+ * neither is exact. */
+static const double least_share = 0.25;
+
+enum { MORE_COPIES = 16 };
 
 typedef struct probe {
     iso_op_t op;
@@ -179,12 +183,13 @@ static int attrs_of(const probe_t *probe, iso_attr_t *attrs)
     return count;
 }
 
-static iso_status_t build_graph(const probe_t *probe, bench_t *bench)
+/* copies: nodes that do the same, of which the last one is the output. */
+static iso_status_t build_graph(const probe_t *probe, int copies,
+                                bench_t *bench)
 {
     iso_node_id_t operands[MOST_OPERANDS];
     iso_attr_t attrs[MOST_ATTRS];
-    iso_node_spec_t spec = {.name = "y",
-                            .op = probe->op,
+    iso_node_spec_t spec = {.op = probe->op,
                             .inputs = operands,
                             .n_attrs = attrs_of(probe, attrs),
                             .attrs = attrs};
@@ -196,7 +201,9 @@ static iso_status_t build_graph(const probe_t *probe, bench_t *bench)
             add_operand(probe, spec.n_inputs, bench, &operands[spec.n_inputs]));
         spec.n_inputs++;
     }
-    ISO_TRY(iso_graph_add(bench->graph, &spec, &bench->y));
+    for (int i = 0; i < copies; i++) {
+        ISO_TRY(iso_graph_add(bench->graph, &spec, &bench->y));
+    }
     ISO_TRY(iso_graph_add_output(bench->graph, "y", bench->y));
     return iso_node_cost_of(bench->graph, bench->y, &bench->cost);
 }
@@ -286,12 +293,13 @@ static iso_status_t time_probe(iso_device_t *device, MPI_Comm comm,
 
 /* What the device does not compute is known without asking, and so by all
  * ranks alike. Collective. */
-static iso_status_t measure(const iso__calibrated_t *device,
-                            const probe_t *probe, MPI_Comm comm,
-                            measured_t *measured)
+static iso_status_t time_copies(const iso__calibrated_t *device,
+                                const probe_t *probe, int copies, MPI_Comm comm,
+                                measured_t *measured)
 {
     bench_t bench = {0};
-    iso_status_t status = iso_par_agree(build_graph(probe, &bench), comm);
+    iso_status_t status =
+        iso_par_agree(build_graph(probe, copies, &bench), comm);
 
     *measured = (measured_t){.cost = bench.cost};
     if (status == ISO_OK) {
@@ -305,6 +313,30 @@ static iso_status_t measure(const iso__calibrated_t *device,
     return status;
 }
 
+/*
+ * One probe. On a device with memory of its own a program brings its operands
+ * and takes its value away, which is the crossing's time: what many more of the
+ * same node take is theirs alone. Collective.
+ */
+static iso_status_t measure(const iso__calibrated_t *device,
+                            const probe_t *probe, MPI_Comm comm,
+                            measured_t *measured)
+{
+    measured_t many;
+
+    ISO_TRY(time_copies(device, probe, 1, comm, measured));
+    if (!iso__calibrated_is_apart(device) || !measured->is_measured) {
+        return ISO_OK;
+    }
+    ISO_TRY(time_copies(device, probe, 1 + MORE_COPIES, comm, &many));
+    measured->timing.spread = many.timing.spread;
+    measured->timing.median_s =
+        fmax(many.timing.median_s - measured->timing.median_s,
+             least_share * many.timing.median_s) /
+        MORE_COPIES;
+    return ISO_OK;
+}
+
 /* -- figures -- */
 
 static double bytes_of(const iso_node_cost_t *cost)
@@ -313,9 +345,7 @@ static double bytes_of(const iso_node_cost_t *cost)
 }
 
 /* Seconds of the work alone: where the time of the bytes is counted beside
- * it, what is left; at least a share, for what is faster than its bytes say. */
-static const double least_share = 0.25;
-
+ * it, what is left. */
 static double work_seconds(const measured_t *measured,
                            const iso_machine_rank_t *figures)
 {
@@ -392,91 +422,31 @@ static iso_status_t measure_memory(const iso__calibrated_t *device,
     return ISO_OK;
 }
 
-/* -- copies -- */
+/* -- crossings -- */
 
-/* Every other row of a value, as a cut along an inner axis gives it; between
- * two of them more than the caches of one core hold. */
-enum {
-    COPY_ROWS = 512,
-    COPY_ROW_BYTES = 4096,
-    COPY_BYTES = COPY_ROWS * COPY_ROW_BYTES,
-    BETWEEN_BYTES = 4 * COPY_BYTES
-};
+enum { LINE_FLOATS = 16, BLOCK_FLOATS = 1 << 20 };
 
-static iso_status_t time_copies(const iso_copy_t *copy, char *to,
-                                const char *from, char *between,
-                                iso_timing_t *timing_out)
+/* To a device with memory of its own and back, by a program that does next to
+ * nothing between. Collective. */
+static iso_status_t measure_crossing(const iso__calibrated_t *device,
+                                     MPI_Comm comm,
+                                     iso_machine_device_t *figures)
 {
-    double seconds[ISO__CALIBRATE_REPEATS];
+    static const probe_t line = {ISO_OP_RELU, {{1, {LINE_FLOATS}}}, {{0}}};
+    static const probe_t block = {ISO_OP_RELU, {{1, {BLOCK_FLOATS}}}, {{0}}};
+    measured_t one;
+    measured_t other;
 
-    for (int i = 0; i < ISO__CALIBRATE_REPEATS; i++) {
-        iso__calibrate_compute_between(between, BETWEEN_BYTES);
+    ISO_TRY(time_copies(device, &line, 1, comm, &one));
+    ISO_TRY(time_copies(device, &block, 1, comm, &other));
 
-        const double begin_s = iso_clock_s();
+    const double line_s = one.timing.median_s / 2.0;
+    const double block_s = other.timing.median_s / 2.0;
 
-        iso_copy_run(copy, from, to);
-        seconds[i] = iso_clock_s() - begin_s;
-    }
-    return timing_from(seconds, ISO__CALIBRATE_REPEATS, timing_out);
-}
-
-/* Rows of a value in which they are so many bytes apart. */
-typedef struct slab {
-    int64_t rows;
-    int64_t row_bytes;
-    int64_t apart_bytes;
-} slab_t;
-
-/* Collective. */
-static iso_status_t measure_copy(slab_t slab, MPI_Comm comm,
-                                 double *seconds_out)
-{
-    const int64_t box[] = {slab.rows, slab.row_bytes};
-    const int64_t whole[] = {slab.rows, slab.apart_bytes};
-    const int64_t corner[] = {0, 0};
-    iso_copy_t copy;
-    char *from = iso_alloc_zeroed(2, COPY_BYTES);
-    char *to = iso_alloc_zeroed(1, COPY_BYTES);
-    char *between = iso_alloc_zeroed(1, BETWEEN_BYTES);
-    iso_timing_t timing = {0};
-    iso_status_t status = iso_par_agree(
-        from != NULL && to != NULL && between != NULL ? ISO_OK : ISO_NOMEM,
-        comm);
-
-    if (status == ISO_OK && from != NULL && to != NULL && between != NULL) {
-        memset(from, 1, 2 * (size_t)COPY_BYTES);
-        iso_copy_of(1, 2, box, (iso_copy_end_t){whole, corner},
-                    (iso_copy_end_t){box, corner}, &copy);
-        status =
-            iso_par_agree(time_copies(&copy, to, from, between, &timing), comm);
-        *seconds_out = timing.median_s;
-    }
-    iso_free(between);
-    iso_free(to);
-    iso_free(from);
-    return status;
-}
-
-/* Slabs of messages, and what crosses from a device in host memory to another:
- * whole values. Collective. */
-static iso_status_t measure_copies(MPI_Comm comm, iso_machine_device_t *figures)
-{
-    static const slab_t rows = {COPY_ROWS, COPY_ROW_BYTES,
-                                (int64_t)2 * COPY_ROW_BYTES};
-    static const slab_t whole = {COPY_ROWS, COPY_ROW_BYTES, COPY_ROW_BYTES};
-    enum { LINE_BYTES = 64 };
-    static const slab_t line = {1, LINE_BYTES, LINE_BYTES};
-    double rows_s = 0.0;
-    double whole_s = 0.0;
-    double line_s = 0.0;
-
-    ISO_TRY(measure_copy(rows, comm, &rows_s));
-    ISO_TRY(measure_copy(whole, comm, &whole_s));
-    ISO_TRY(measure_copy(line, comm, &line_s));
-    figures->figures.copy_bytes_per_s = COPY_BYTES / rows_s;
     figures->crossing_latency_s = line_s;
     figures->crossing_bytes_per_s =
-        COPY_BYTES / fmax(whole_s - line_s, least_share * whole_s);
+        sizeof(float) * BLOCK_FLOATS /
+        fmax(block_s - line_s, least_share * block_s);
     return ISO_OK;
 }
 
@@ -498,7 +468,10 @@ iso_status_t iso__calibrate_work(const iso__calibrated_t *device, MPI_Comm comm,
 
     ISO_TRY(measure_memory(device, comm, &speed->memory_bytes_per_s));
     ISO_TRY(measure_rates(device, comm, speed));
-    ISO_TRY(measure_copies(comm, figures));
+    ISO_TRY(iso__calibrate_copies(comm, figures));
+    if (iso__calibrated_is_apart(device)) {
+        ISO_TRY(measure_crossing(device, comm, figures));
+    }
     speed->flops_per_s = speed->rates[ISO_RATE_MATMUL_LARGE].per_s;
     set_class(speed);
     return speed->flops_per_s > 0.0 ? ISO_OK : fail_incapable(device, "matmul");

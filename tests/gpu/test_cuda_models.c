@@ -4,6 +4,7 @@
  * folder that ISO_SHARED_DATA names where it is.
  */
 #include "isotome/device_map.h"
+#include "isotome/error.h"
 #include "isotome/onnx.h"
 
 #include "base/mem.h"
@@ -254,11 +255,55 @@ static void test_shared_models(void)
     }
 }
 
+/* ---- More than a GPU has ---- */
+
+/* 60 values of 4 GiB, all wanted. */
+static iso_graph_t *huge_graph(void)
+{
+    const int64_t dims[] = {1 << 15, 1 << 15};
+    const iso_shape_t shape = iso_shape_of(2, dims);
+    iso_graph_t *graph = NULL;
+    iso_node_id_t x = ISO_NO_NODE;
+
+    CU_ASSERT_EQUAL_FATAL(iso_graph_create(&graph), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(
+        iso_graph_add_input(graph, "x", ISO_DTYPE_F32, &shape, &x), ISO_OK);
+    for (int i = 0; i < 60; i++) {
+        char name[16];
+        const iso_node_spec_t spec = {
+            .name = name, .op = ISO_OP_RELU, .n_inputs = 1, .inputs = &x};
+
+        (void)snprintf(name, sizeof name, "y%d", i);
+        CU_ASSERT_EQUAL_FATAL(iso_graph_add(graph, &spec, &x), ISO_OK);
+        CU_ASSERT_EQUAL_FATAL(iso_graph_add_output(graph, name, x), ISO_OK);
+    }
+    return graph;
+}
+
+static void test_out_of_memory(void)
+{
+    static const iso_program_options_t own = {.buffer = NULL};
+    iso_graph_t *graph = huge_graph();
+    iso_device_t *device = NULL;
+    iso_program_t *program = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(iso_device_open("cuda", 1, &device), ISO_OK);
+    CU_ASSERT_EQUAL(iso_program_create(device, graph, &own, &program),
+                    ISO_NOMEM);
+    (void)printf("\n    %s\n", iso_error_text());
+    CU_ASSERT_PTR_NOT_NULL(strstr(iso_error_text(), "device 'cuda, "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(iso_error_text(), "node 'y0'"));
+    CU_ASSERT_PTR_NULL(program);
+    iso_device_close(&device);
+    iso_graph_destroy(&graph);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {
         {"models of the source tree", test_models_of_the_tree},
         {"shared models", test_shared_models},
+        {"out of memory", test_out_of_memory},
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
