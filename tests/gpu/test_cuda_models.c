@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "graph/pass.h"
 #include "iso_test.h"
+#include "iso_test_bound.h"
 #include "kernel/cuda.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CPU, GPU, THREADS = 2, MOST_FREE_DIMS = 8 };
+enum { CPU, GPU, THREADS = 2 };
 
 /* Where nodes go: the first ones on the GPU, the others on the CPU, or the
  * other way round; what the GPU does not do is the CPU's. */
@@ -44,24 +45,6 @@ typedef struct model {
     iso_graph_t *graph;
     float *values; /* of any input */
 } model_t;
-
-static iso_graph_t *bound_graph(const iso_graph_t *graph, int64_t size)
-{
-    iso_binding_t bindings[MOST_FREE_DIMS];
-    const char **names = NULL;
-    iso_graph_t *bound = NULL;
-    int count = 0;
-
-    CU_ASSERT_EQUAL_FATAL(iso_graph_free_dims(graph, &names, &count), ISO_OK);
-    CU_ASSERT_FATAL(count <= MOST_FREE_DIMS);
-    for (int i = 0; i < count; i++) {
-        bindings[i] = (iso_binding_t){names[i], size};
-    }
-    CU_ASSERT_EQUAL_FATAL(iso_graph_bind(graph, bindings, count, &bound),
-                          ISO_OK);
-    iso_free(names);
-    return bound;
-}
 
 static size_t bytes_of(const iso_node_t *node)
 {
@@ -100,7 +83,7 @@ static void open_model(const char *path, int64_t size, model_t *model)
 
     CU_ASSERT_EQUAL_FATAL(iso_onnx_import(path, &options, &model->onnx),
                           ISO_OK);
-    model->graph = bound_graph(iso_onnx_graph(model->onnx), size);
+    model->graph = test_bound(iso_onnx_graph(model->onnx), size);
     model->values = make_values(model->graph);
 }
 

@@ -7,44 +7,12 @@
 #include "base/mem.h"
 #include "device/device.h"
 #include "device/weight.h"
-#include "graph_text.h"
 #include "iso_test.h"
 #include "iso_test_graph.h"
+#include "programs.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const iso_program_options_t own = {.buffer = NULL};
-
-static iso_graph_t *graph_of(const char *text)
-{
-    iso_graph_t *graph = test_graph();
-
-    CU_ASSERT_EQUAL_FATAL(graph_text_add(graph, text, NULL), ISO_OK);
-    return graph;
-}
-
-static iso_device_t *open_device(const char *rule)
-{
-    iso_device_t *device = NULL;
-
-    CU_ASSERT_EQUAL_FATAL(iso_device_open(rule, 1, &device), ISO_OK);
-    return device;
-}
-
-static iso_program_t *program_of(iso_device_t *device, const iso_graph_t *graph)
-{
-    iso_program_t *program = NULL;
-
-    CU_ASSERT_EQUAL_FATAL(iso_program_create(device, graph, &own, &program),
-                          ISO_OK);
-    return program;
-}
-
-static void run(iso_program_t *program)
-{
-    CU_ASSERT_EQUAL_FATAL(iso_program_run(program), ISO_OK);
-}
 
 /* ---- A small network, of three devices ---- */
 

@@ -10,31 +10,13 @@
 #include "device/device.h"
 #include "graph/pass.h"
 #include "iso_test.h"
+#include "iso_test_bound.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { FREE_SIZE = 3, MOST_FREE_DIMS = 8 };
-
-/* Every free size becomes FREE_SIZE. */
-static iso_graph_t *bound_graph(const iso_graph_t *graph)
-{
-    iso_binding_t bindings[MOST_FREE_DIMS];
-    const char **names = NULL;
-    iso_graph_t *bound = NULL;
-    int count = 0;
-
-    CU_ASSERT_EQUAL_FATAL(iso_graph_free_dims(graph, &names, &count), ISO_OK);
-    CU_ASSERT_FATAL(count <= MOST_FREE_DIMS);
-    for (int i = 0; i < count; i++) {
-        bindings[i] = (iso_binding_t){names[i], FREE_SIZE};
-    }
-    CU_ASSERT_EQUAL_FATAL(iso_graph_bind(graph, bindings, count, &bound),
-                          ISO_OK);
-    iso_free(names);
-    return bound;
-}
+enum { FREE_SIZE = 3 };
 
 /* Params get the model's weights, all inputs the same zeros; these are
  * returned, to be freed. */
@@ -75,7 +57,7 @@ static void *bind_leaves(const iso_onnx_t *onnx, const iso_graph_t *graph,
 static void check_run(const iso_onnx_t *onnx, const char *name)
 {
     static const iso_program_options_t own = {.buffer = NULL};
-    iso_graph_t *graph = bound_graph(iso_onnx_graph(onnx));
+    iso_graph_t *graph = test_bound(iso_onnx_graph(onnx), FREE_SIZE);
     iso_device_t *device = NULL;
     iso_program_t *program = NULL;
     int64_t before;
