@@ -63,6 +63,12 @@ iso_status_t iso_plan_arguments_end(iso_plan_arguments_t *arguments)
         return iso_fail(ISO_INVAL, "--machine says where ranks are: leave out "
                                    "--ranks-per-host");
     }
+    if (arguments->rule != NULL) { /* before anything is printed */
+        iso_device_map_t *map = NULL;
+
+        ISO_TRY(iso_device_map_create(arguments->rule, &map));
+        iso_device_map_destroy(&map);
+    }
     ISO_TRY(iso_grid_option_end(&arguments->grid, &arguments->options));
     return iso_split_option(arguments->split_text, &arguments->options,
                             &arguments->split);

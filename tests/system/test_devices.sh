@@ -118,6 +118,19 @@ expect 2 "no device 'tpu'" on 2 "$ISOTOME" verify fashion_cnn.h5 \
     --folder out --device '*1*=cpu,*=tpu'
 nothing_left out
 
+# What a plan says of a rule: two pools between convolutions, five segments.
+$ISOTOME explain fashion_cnn.h5 -n 1 --place '@max_pool=ref,*=cpu' >explain.txt
+grep -qE '^ +0 +1 +ref +1 .* 1 +3.06 MiB$' explain.txt || fail "a segment"
+grep -q '^5 segments; 4 values, 5.74 MiB, cross between them' explain.txt ||
+    fail "segments in explain"
+[ "$(grep -c "^stage 0: '.* crosses from segment" explain.txt)" -eq 4 ] ||
+    fail "crossings in explain"
+$ISOTOME plan fashion_cnn.h5 -n 2 --device 'throttled|cpu' >plan.txt
+grep -qE '^ +1 +0 +(cpu|throttled) ' plan.txt || fail "segments in plan"
+! grep -q crosses plan.txt || fail "plan names each value that crosses"
+expect 2 "no device 'tpu'" "$ISOTOME" plan fashion_cnn.h5 -n 2 --place tpu
+[ ! -s out.txt ] || fail "a plan was printed before its rule was read"
+
 # A device that is not there, and others behind it: said once by each rank.
 $ISOTOME run fashion_cnn.h5 -i fashion_cnn.npy -o one.npy -q
 expect 0 "warning: device 'cuda99': .*; what is placed on it falls back" \
