@@ -8,7 +8,7 @@
 #define ISO_MIXED_IMPL_H
 
 #include "device/program_impl.h"
-#include "plan/segments.h"
+#include "plan/place/segments.h"
 
 /* What a segment hands on. */
 typedef struct iso__mixed_value {

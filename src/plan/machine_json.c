@@ -5,8 +5,8 @@
 #include "isotome/layer_split.h"
 
 #include "base/json.h"
-#include "plan/device_spec.h"
 #include "plan/machine_impl.h"
+#include "plan/place/device_spec.h"
 
 #include <math.h>
 #include <stdio.h>

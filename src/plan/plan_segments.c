@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "plan/buffers.h"
 #include "plan/node_seconds.h"
+#include "plan/place/segments.h"
 #include "plan/plan_impl.h"
-#include "plan/segments.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "bench.h"
 #include "bench_graphs.h"
-#include "plan/device_cost.h"
+#include "plan/place/device_cost.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #include "graph_text.h"
 #include "iso_test_call.h"
 #include "iso_test_graph.h"
-#include "plan/device_cost.h"
-#include "plan/device_spec.h"
+#include "plan/place/device_cost.h"
+#include "plan/place/device_spec.h"
 
 #include <math.h>
 #include <stdlib.h>

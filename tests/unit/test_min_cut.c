@@ -1,7 +1,7 @@
 #include "base/mem.h"
 #include "iso_test.h"
 #include "iso_test_call.h"
-#include "plan/min_cut.h"
+#include "plan/place/min_cut.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #include "iso_test.h"
 #include "iso_test_graph.h"
 #include "placed.h"
-#include "plan/segments.h"
+#include "plan/place/segments.h"
 
 #include <stdlib.h>
 #include <string.h>

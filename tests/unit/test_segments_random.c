@@ -4,7 +4,7 @@
 #include "iso_test_call.h"
 #include "iso_test_graph.h"
 #include "placed.h"
-#include "plan/segments.h"
+#include "plan/place/segments.h"
 #include "random_net.h"
 
 enum { SEED = 141421, TRIALS = 400, MOST_NODES = 256, MOST_DEVICES = 4 };

@@ -1,4 +1,4 @@
-/* What a device is by its name, and what it computes; private to src/plan. */
+/* What a device is by its name, and what it computes; private to src/plan/place and its readers. */
 #ifndef ISO_DEVICE_SPEC_H
 #define ISO_DEVICE_SPEC_H
 

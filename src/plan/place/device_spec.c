@@ -1,4 +1,4 @@
-#include "plan/device_spec.h"
+#include "plan/place/device_spec.h"
 
 #include "isotome/error.h"
 

@@ -11,7 +11,7 @@
  *
  * Every edge has its opposite next to it, edge ^ 1, with what may flow back.
  */
-#include "plan/min_cut.h"
+#include "plan/place/min_cut.h"
 
 #include "base/log.h"
 #include "base/mem.h"

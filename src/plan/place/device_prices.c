@@ -1,9 +1,9 @@
-#include "plan/device_prices.h"
+#include "plan/place/device_prices.h"
 
 #include "base/mem.h"
-#include "plan/device_spec.h"
 #include "plan/machine_impl.h"
 #include "plan/node_seconds.h"
+#include "plan/place/device_spec.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "plan/device_prices.h"
-#include "plan/device_spec.h"
+#include "plan/place/device_prices.h"
+#include "plan/place/device_spec.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include "isotome/device_map.h"
 
-#include "plan/device_cost.h"
+#include "plan/place/device_cost.h"
 
 typedef struct iso_device_figures {
     bool is_known;

@@ -24,12 +24,12 @@
  * Seconds become whole numbers of a unit that is 2^-60 of them all or less:
  * sums are exact, and comparing them ends.
  */
-#include "plan/device_cost.h"
+#include "plan/place/device_cost.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "plan/device_spec.h"
-#include "plan/min_cut.h"
+#include "plan/place/device_spec.h"
+#include "plan/place/min_cut.h"
 
 #include <math.h>
 #include <string.h>

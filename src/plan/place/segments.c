@@ -1,4 +1,4 @@
-#include "plan/segments.h"
+#include "plan/place/segments.h"
 
 #include "base/log.h"
 #include "base/mem.h"
