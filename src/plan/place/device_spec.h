@@ -1,4 +1,4 @@
-/* What a device is by its name, and what it computes; private to src/plan/place and its readers. */
+/* What a device is by its name, and what it computes; private to src/plan. */
 #ifndef ISO_DEVICE_SPEC_H
 #define ISO_DEVICE_SPEC_H
 
