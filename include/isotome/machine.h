@@ -36,12 +36,11 @@ typedef struct iso_machine_rank {
     size_t memory_bytes; /* that one rank may use */
     double flops_per_s;  /* f32, one rank with its threads */
     double memory_bytes_per_s;
-    /* The least certain of all figures of the rank. */
-    iso_cost_class_t cost_class;
     /* Bytes of a slab that are packed into or out of a message; a rank set
      * without it (0) gets half of memory_bytes_per_s. */
     double copy_bytes_per_s;
     iso_rate_t rates[ISO_RATE_CLASS_COUNT];
+    iso_cost_class_t cost_class; /* the least certain of all figures */
     /* Devices among which nodes may be placed by cost (device_map.h), all
      * different. The figures above are those of the one that the rank computes
      * on; where "cpu" is none of these, they are those of "cpu". */
