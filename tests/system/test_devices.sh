@@ -65,7 +65,7 @@ if [ $# -gt 0 ]; then
     echo "seed $seed"
     for model in "$@"; do
         import_model "$model"
-        $ISOTOME run "$model.h5" -i "$model.npy" -o "$model-one.npy" -q
+        on 1 "$ISOTOME" run "$model.h5" -i "$model.npy" -o "$model-one.npy" -q
         placed "$model" '*=ref' 4
         placed "$model" 'throttled:200|cpu' 1 --threads 2
         placed "$model" '*Add*=ref,*=cpu' 2 --micro-batch 2
@@ -132,7 +132,7 @@ expect 2 "no device 'tpu'" "$ISOTOME" plan fashion_cnn.h5 -n 2 --place tpu
 [ ! -s out.txt ] || fail "a plan was printed before its rule was read"
 
 # A device that is not there, and others behind it: said once by each rank.
-$ISOTOME run fashion_cnn.h5 -i fashion_cnn.npy -o one.npy -q
+on 1 "$ISOTOME" run fashion_cnn.h5 -i fashion_cnn.npy -o one.npy -q
 expect 0 "warning: device 'cuda99': .*; what is placed on it falls back" \
     on 1 "$ISOTOME" run fashion_cnn.h5 -i fashion_cnn.npy -o out.npy -q \
     --device 'cuda99|cpu'
@@ -144,7 +144,7 @@ same one.npy out.npy
     fail "expected a warning of each rank: $(cat err.txt)"
 
 # The report names the devices.
-$ISOTOME run fashion_cnn.h5 -i fashion_cnn.npy -o out.npy -q --force \
+on 1 "$ISOTOME" run fashion_cnn.h5 -i fashion_cnn.npy -o out.npy -q --force \
     --device '*ool*=ref,*Relu*=throttled:100|cpu,*=cpu' --report report.json
 same one.npy out.npy
 grep -qE '"device": "ref, 1 thread \+ throttled to 100 Gflop/s \+ cpu ' report.json ||
