@@ -6,12 +6,11 @@
 #include "graph_text.h"
 #include "iso_test_call.h"
 #include "iso_test_graph.h"
+#include "iso_test_memory.h"
+#include "machine_path.h"
 
 #include <stdlib.h>
 #include <unistd.h>
-
-static char folder[] = "/tmp/isotome-map-cost-XXXXXX";
-static char path[sizeof folder + 16];
 
 /* A network of which a throttled device does some. */
 static const char text[] = "x = input f32[4,8,16,16]\n"
@@ -72,12 +71,12 @@ static const char none[] = HEAD SPEED("50") "}]}";
 static iso_machine_t *machine_of(const char *file_text)
 {
     iso_machine_t *machine = NULL;
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(machine_path, "w");
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
     CU_ASSERT(fputs(file_text, file) >= 0);
     CU_ASSERT_EQUAL(fclose(file), 0);
-    CU_ASSERT_EQUAL_FATAL(iso_machine_read(path, &machine), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_machine_read(machine_path, &machine), ISO_OK);
     return machine;
 }
 
@@ -325,33 +324,6 @@ static void test_bits(void)
     iso_graph_destroy(&graph);
 }
 
-static int make_folder(void)
-{
-    if (mkdtemp(folder) == NULL) {
-        return 1;
-    }
-    (void)snprintf(path, sizeof path, "%s/machine.json", folder);
-    return 0;
-}
-
-static int remove_folder(void)
-{
-    (void)unlink(path);
-    return rmdir(folder);
-}
-
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -364,8 +336,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"device_map_cost", make_folder, remove_folder, remember_blocks,
-         check_blocks, tests},
+        {"device_map_cost", machine_path_make, machine_path_remove,
+         test_remember_blocks, test_check_blocks, tests},
         CU_SUITE_INFO_NULL,
     };
 

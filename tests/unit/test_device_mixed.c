@@ -9,6 +9,7 @@
 #include "device/weight.h"
 #include "iso_test.h"
 #include "iso_test_graph.h"
+#include "iso_test_memory.h"
 #include "programs.h"
 
 #include <stdlib.h>
@@ -381,17 +382,10 @@ static void test_failed_allocations(void)
     CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks);
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
+static void begin_test(void)
 {
     fill_values();
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
+    test_remember_blocks();
 }
 
 int main(void)
@@ -410,7 +404,7 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"device_mixed", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"device_mixed", NULL, NULL, begin_test, test_check_blocks, tests},
         CU_SUITE_INFO_NULL,
     };
 

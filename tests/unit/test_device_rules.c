@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "iso_test.h"
 #include "iso_test_graph.h"
+#include "iso_test_memory.h"
 #include "placed.h"
 #include "programs.h"
 
@@ -308,18 +309,6 @@ static void test_exchanges(void)
     iso_graph_destroy(&relay.graph);
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -333,7 +322,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"device_rules", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"device_rules", NULL, NULL, test_remember_blocks, test_check_blocks,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 

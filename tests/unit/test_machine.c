@@ -4,6 +4,7 @@
 #include "iso_test_call.h"
 #include "iso_test_graph.h"
 #include "iso_test_memory.h"
+#include "machine_path.h"
 #include "plan/machine_json.h"
 
 #include <stdbool.h>
@@ -11,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static char folder[] = "/tmp/isotome-machine-XXXXXX";
-static char path[sizeof folder + 16];
 
 static void expect_error(iso_status_t found, iso_status_t expected,
                          const char *text)
@@ -24,7 +22,7 @@ static void expect_error(iso_status_t found, iso_status_t expected,
 
 static void write_text(const char *text)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(machine_path, "w");
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
     CU_ASSERT(fputs(text, file) >= 0);
@@ -194,8 +192,8 @@ static void test_write_and_read(void)
     CU_ASSERT_EQUAL(iso_machine_set_rank(machine, 2, &facts), ISO_OK);
     iso_machine_set_link(machine, ISO_LINK_OTHER_HOST, &link);
     iso_machine_set_collective(machine, ISO_COLLECTIVE_BCAST, &bcast);
-    CU_ASSERT_EQUAL_FATAL(iso_machine_write(machine, path), ISO_OK);
-    CU_ASSERT_EQUAL_FATAL(iso_machine_read(path, &again), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_machine_write(machine, machine_path), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_machine_read(machine_path, &again), ISO_OK);
     CU_ASSERT_EQUAL(iso_machine_digest(machine), iso_machine_digest(again));
     CU_ASSERT_EQUAL(iso_machine_rank(again, 2)->flops_per_s, facts.flops_per_s);
     CU_ASSERT_EQUAL(iso_machine_rank(again, 2)->cost_class,
@@ -271,8 +269,8 @@ static void test_any_round_trip(void)
                                 &machine),
             ISO_OK);
         randomise(machine);
-        CU_ASSERT_EQUAL_FATAL(iso_machine_write(machine, path), ISO_OK);
-        CU_ASSERT_EQUAL_FATAL(iso_machine_read(path, &again), ISO_OK);
+        CU_ASSERT_EQUAL_FATAL(iso_machine_write(machine, machine_path), ISO_OK);
+        CU_ASSERT_EQUAL_FATAL(iso_machine_read(machine_path, &again), ISO_OK);
         CU_ASSERT_EQUAL(iso_machine_digest(machine), iso_machine_digest(again));
         iso_machine_destroy(&machine);
         iso_machine_destroy(&again);
@@ -345,7 +343,7 @@ static void test_smallest_file(void)
     iso_machine_t *machine = NULL;
 
     write_text(FILE_OF(RANK("1", "1", "measured")));
-    CU_ASSERT_EQUAL_FATAL(iso_machine_read(path, &machine), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_machine_read(machine_path, &machine), ISO_OK);
     CU_ASSERT_EQUAL(iso_machine_world(machine), 1);
     const iso_machine_rank_t *rank = iso_machine_rank(machine, 0);
 
@@ -383,7 +381,7 @@ static void test_class_of_rates(void)
         iso_machine_t *machine = NULL;
 
         write_text(cases[i].text);
-        CU_ASSERT_EQUAL_FATAL(iso_machine_read(path, &machine), ISO_OK);
+        CU_ASSERT_EQUAL_FATAL(iso_machine_read(machine_path, &machine), ISO_OK);
         CU_ASSERT_EQUAL(iso_machine_rank(machine, 0)->cost_class,
                         cases[i].expected);
         iso_machine_destroy(&machine);
@@ -472,7 +470,7 @@ static void test_bad_files(void)
     for (size_t i = 0; i < sizeof bad_files / sizeof *bad_files; i++) {
         iso_machine_t *machine = NULL;
         write_text(bad_files[i].text);
-        expect_error(iso_machine_read(path, &machine), ISO_INPUT,
+        expect_error(iso_machine_read(machine_path, &machine), ISO_INPUT,
                      bad_files[i].message);
         CU_ASSERT_PTR_NULL(machine);
     }
@@ -487,7 +485,7 @@ static void test_bad_link(void)
         "\"links\":{\"same_host\":{\"latency_s\":-1,\"bytes_per_s\":1},"
         "\"other_host\":{\"latency_s\":0,\"bytes_per_s\":0}},\"ranks\":[" RANK(
             "1", "1", "default") "]}");
-    expect_error(iso_machine_read(path, &machine), ISO_INPUT,
+    expect_error(iso_machine_read(machine_path, &machine), ISO_INPUT,
                  "links.same_host: 'latency_s' is -1");
 }
 
@@ -518,21 +516,6 @@ static void test_out_of_memory(void)
     CU_ASSERT(failures >= 2);
 }
 
-static int make_folder(void)
-{
-    if (mkdtemp(folder) == NULL) {
-        return 1;
-    }
-    (void)snprintf(path, sizeof path, "%s/machine.json", folder);
-    return 0;
-}
-
-static int remove_folder(void)
-{
-    (void)unlink(path);
-    return rmdir(folder);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -554,8 +537,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"machine", make_folder, remove_folder, test_remember_blocks,
-         test_check_blocks, tests},
+        {"machine", machine_path_make, machine_path_remove,
+         test_remember_blocks, test_check_blocks, tests},
         CU_SUITE_INFO_NULL,
     };
 

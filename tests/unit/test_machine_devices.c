@@ -4,17 +4,15 @@
 
 #include "base/mem.h"
 #include "iso_test_graph.h"
+#include "machine_path.h"
 #include "plan/machine_json.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/isotome-devices-XXXXXX";
-static char path[sizeof folder + 16];
-
 static void write_text(const char *text)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(machine_path, "w");
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
     CU_ASSERT(fputs(text, file) >= 0);
@@ -75,8 +73,8 @@ static void test_round_trip(void)
     CU_ASSERT_EQUAL(iso_machine_set_rank(machine, 1, &facts), ISO_OK);
     memset(name, '?', sizeof name - 1); /* a copy was taken */
     expect_devices(iso_machine_rank(machine, 1));
-    CU_ASSERT_EQUAL_FATAL(iso_machine_write(machine, path), ISO_OK);
-    CU_ASSERT_EQUAL_FATAL(iso_machine_read(path, &again), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_machine_write(machine, machine_path), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_machine_read(machine_path, &again), ISO_OK);
     expect_devices(iso_machine_rank(again, 1));
     CU_ASSERT_EQUAL(iso_machine_rank(again, 0)->n_devices, 0);
     CU_ASSERT_EQUAL(iso_machine_rank(again, 1)->cost_class, ISO_COST_MEASURED);
@@ -145,7 +143,7 @@ static void test_files(void)
         iso_machine_t *machine = NULL;
 
         write_text(files[i].text);
-        const iso_status_t status = iso_machine_read(path, &machine);
+        const iso_status_t status = iso_machine_read(machine_path, &machine);
 
         CU_ASSERT_EQUAL(status, files[i].message == NULL ? ISO_OK : ISO_INPUT);
         if (files[i].message != NULL) {
@@ -156,21 +154,6 @@ static void test_files(void)
     CU_ASSERT_EQUAL(iso_mem_count().blocks, before);
 }
 
-static int make_folder(void)
-{
-    if (mkdtemp(folder) == NULL) {
-        return 1;
-    }
-    (void)snprintf(path, sizeof path, "%s/machine.json", folder);
-    return 0;
-}
-
-static int remove_folder(void)
-{
-    (void)unlink(path);
-    return rmdir(folder);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -179,7 +162,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"machine_devices", make_folder, remove_folder, NULL, NULL, tests},
+        {"machine_devices", machine_path_make, machine_path_remove, NULL, NULL,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -5,6 +5,7 @@
 #include "graph_text.h"
 #include "iso_test.h"
 #include "iso_test_graph.h"
+#include "iso_test_memory.h"
 #include "placed.h"
 #include "plan/place/segments.h"
 
@@ -453,18 +454,6 @@ static void test_out_of_memory(void)
     iso_graph_destroy(&graph);
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -485,7 +474,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"segments", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"segments", NULL, NULL, test_remember_blocks, test_check_blocks,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 

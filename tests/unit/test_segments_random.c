@@ -3,6 +3,7 @@
 #include "iso_test.h"
 #include "iso_test_call.h"
 #include "iso_test_graph.h"
+#include "iso_test_memory.h"
 #include "placed.h"
 #include "plan/place/segments.h"
 #include "random_net.h"
@@ -217,18 +218,6 @@ static void test_random_graphs(void)
     }
 }
 
-static int64_t blocks_at_start;
-
-static void remember_blocks(void)
-{
-    blocks_at_start = iso_mem_count().blocks;
-}
-
-static void check_blocks(void)
-{
-    CU_ASSERT_EQUAL(iso_mem_count().blocks, blocks_at_start);
-}
-
 int main(void)
 {
     CU_TestInfo tests[] = {
@@ -236,7 +225,8 @@ int main(void)
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {"segments_random", NULL, NULL, remember_blocks, check_blocks, tests},
+        {"segments_random", NULL, NULL, test_remember_blocks, test_check_blocks,
+         tests},
         CU_SUITE_INFO_NULL,
     };
 
