@@ -25,7 +25,7 @@ typedef struct iso_verify_options {
     int n_inputs;              /* 0: random values, by seed */
     const char *const *inputs; /* places, as for iso_run */
     int64_t samples;           /* of random values, >= 1 */
-    const char *device;        /* "cpu" or "ref" */
+    const char *device;        /* "cpu", or a rule (device_map.h) */
     int threads;               /* of each rank; random plans take 1 or 2 */
     int random;                /* plans to make at random; 0: the one below */
     uint64_t seed;

@@ -23,69 +23,6 @@ static void destroy(iso_program_t *program)
     iso_free(mixed);
 }
 
-static iso_device_t *any_unit(const iso_device_t *device)
-{
-    int number = 0;
-
-    while (device->units[number] == NULL) {
-        number++;
-    }
-    return device->units[number];
-}
-
-static bool is_placed(const iso_placement_t *placement)
-{
-    bool is_placed = false;
-
-    for (iso_node_id_t id = 0; id < placement->n_nodes; id++) {
-        is_placed = is_placed || placement->device_of[id] != ISO_NO_DEVICE;
-    }
-    return is_placed;
-}
-
-/* All on one device: a program of that device. */
-static iso_status_t find_single(const iso_device_t *device,
-                                const iso_graph_t *graph,
-                                iso_device_t **single_out)
-{
-    iso_placement_t placement;
-
-    ISO_TRY(iso_placement_create(graph, device->map, &placement));
-    const int number = iso_placement_single(&placement);
-
-    *single_out = !is_placed(&placement)    ? any_unit(device)
-                  : number != ISO_NO_DEVICE ? device->units[number]
-                                            : NULL;
-    iso_placement_free(&placement);
-    return ISO_OK;
-}
-
-iso_status_t iso__mixed_bytes(const iso_device_t *device,
-                              const iso_graph_t *graph, bool keeps_values,
-                              size_t *bytes_out)
-{
-    iso_device_t *single = NULL;
-    iso__mixed_t *mixed;
-
-    *bytes_out = 0;
-    ISO_TRY(find_single(device, graph, &single));
-    if (single != NULL) {
-        return iso_program_buffer_bytes(single, graph, keeps_values, bytes_out);
-    }
-    mixed = iso_alloc_zeroed(1, sizeof *mixed);
-    if (mixed == NULL) {
-        return ISO_NOMEM;
-    }
-    mixed->base.graph = graph;
-    mixed->base.keeps_values = keeps_values;
-    mixed->device = (iso_device_t *)device;
-    const iso_status_t status = iso__mixed_find(mixed);
-
-    *bytes_out = mixed->room_bytes;
-    destroy(&mixed->base);
-    return status;
-}
-
 /* ---- Leaves ---- */
 
 static iso_status_t add_uses(const iso__segment_t *part, iso_node_id_t param,
@@ -291,30 +228,62 @@ static const iso__program_kind_t kind = {
     .output = output,
 };
 
+/* A program whose segments are found; NULL when all is on one device, single.
+ */
+static iso_status_t start(const iso_device_t *device, const iso_graph_t *graph,
+                          bool keeps_values, iso__mixed_t **mixed_out,
+                          iso_device_t **single_out)
+{
+    iso__mixed_t *mixed = iso_alloc_zeroed(1, sizeof *mixed);
+
+    *mixed_out = NULL;
+    if (mixed == NULL) {
+        return ISO_NOMEM;
+    }
+    mixed->base = (iso_program_t){
+        .kind = &kind, .graph = graph, .keeps_values = keeps_values};
+    mixed->device = device;
+
+    const iso_status_t status = iso__mixed_find(mixed, single_out);
+
+    if (status != ISO_OK || *single_out != NULL) {
+        destroy(&mixed->base);
+        return status;
+    }
+    *mixed_out = mixed;
+    return ISO_OK;
+}
+
+iso_status_t iso__mixed_bytes(const iso_device_t *device,
+                              const iso_graph_t *graph, bool keeps_values,
+                              size_t *bytes_out)
+{
+    iso_device_t *single = NULL;
+    iso__mixed_t *mixed = NULL;
+
+    *bytes_out = 0;
+    ISO_TRY(start(device, graph, keeps_values, &mixed, &single));
+    if (mixed == NULL) {
+        return iso_program_buffer_bytes(single, graph, keeps_values, bytes_out);
+    }
+    *bytes_out = mixed->room_bytes;
+    destroy(&mixed->base);
+    return ISO_OK;
+}
+
 iso_status_t iso__mixed_create(iso_device_t *device, const iso_graph_t *graph,
                                const iso_program_options_t *options,
                                iso_program_t **program_out)
 {
     iso_device_t *single = NULL;
-    iso__mixed_t *mixed;
+    iso__mixed_t *mixed = NULL;
 
-    ISO_TRY(find_single(device, graph, &single));
-    if (single != NULL) {
+    ISO_TRY(start(device, graph, options->keeps_values, &mixed, &single));
+    if (mixed == NULL) {
         return iso_program_create(single, graph, options, program_out);
     }
-    mixed = iso_alloc_zeroed(1, sizeof *mixed);
-    if (mixed == NULL) {
-        return ISO_NOMEM;
-    }
-    mixed->base = (iso_program_t){
-        .kind = &kind, .graph = graph, .keeps_values = options->keeps_values};
-    mixed->device = device;
 
-    iso_status_t status = iso__mixed_find(mixed);
-
-    if (status == ISO_OK) {
-        status = iso__mixed_make(mixed, options);
-    }
+    const iso_status_t status = iso__mixed_make(mixed, options);
 
     if (status != ISO_OK) {
         destroy(&mixed->base);

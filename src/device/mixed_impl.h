@@ -37,7 +37,7 @@ typedef struct iso__segment {
 
 typedef struct iso__mixed {
     iso_program_t base;
-    iso_device_t *device;
+    const iso_device_t *device;
     iso_segments_t *segments;
     iso__segment_t *parts; /* (segments->count) */
     int n_values;
@@ -56,8 +56,11 @@ typedef struct iso__mixed {
 /*
  * Find the segments of mixed->base.graph, the places of what passes between
  * them, and how much room all need.
+ *
+ * single_out  [out]  the one device that computes all: nothing else is found
+ *                    then; NULL: there are several
  */
-iso_status_t iso__mixed_find(iso__mixed_t *mixed);
+iso_status_t iso__mixed_find(iso__mixed_t *mixed, iso_device_t **single_out);
 
 /* Reserve the room and make the programs; everything is found. */
 iso_status_t iso__mixed_make(iso__mixed_t *mixed,

@@ -172,17 +172,57 @@ static iso_status_t count_room(iso__mixed_t *mixed)
     return ISO_OK;
 }
 
-iso_status_t iso__mixed_find(iso__mixed_t *mixed)
+static iso_device_t *any_unit(const iso_device_t *device)
+{
+    int number = 0;
+
+    while (device->units[number] == NULL) {
+        number++;
+    }
+    return device->units[number];
+}
+
+/* The device that computes everything; any, where nothing has a device. NULL:
+ * there are several. */
+static iso_device_t *single_of(const iso_device_t *device,
+                               const iso_placement_t *placement)
+{
+    const int number = iso_placement_single(placement);
+
+    if (number != ISO_NO_DEVICE) {
+        return device->units[number];
+    }
+    for (iso_node_id_t id = 0; id < placement->n_nodes; id++) {
+        if (placement->device_of[id] != ISO_NO_DEVICE) {
+            return NULL;
+        }
+    }
+    return any_unit(device);
+}
+
+static iso_status_t find_segments(iso__mixed_t *mixed,
+                                  iso_device_t **single_out)
 {
     iso_placement_t placement;
+    iso_status_t status = ISO_OK;
 
     ISO_TRY(iso_placement_create(mixed->base.graph, mixed->device->map,
                                  &placement));
-    const iso_status_t status =
-        iso_segments_create(mixed->base.graph, &placement, &mixed->segments);
-
+    *single_out = single_of(mixed->device, &placement);
+    if (*single_out == NULL) {
+        status = iso_segments_create(mixed->base.graph, &placement,
+                                     &mixed->segments);
+    }
     iso_placement_free(&placement);
-    ISO_TRY(status);
+    return status;
+}
+
+iso_status_t iso__mixed_find(iso__mixed_t *mixed, iso_device_t **single_out)
+{
+    ISO_TRY(find_segments(mixed, single_out));
+    if (*single_out != NULL) {
+        return ISO_OK;
+    }
     mixed->parts =
         iso_alloc_zeroed((size_t)mixed->segments->count, sizeof *mixed->parts);
     if (mixed->parts == NULL) {
