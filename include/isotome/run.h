@@ -36,6 +36,9 @@ typedef struct iso_run_options {
                                * and what is not there is left out of it */
     int threads;              /* of each rank, >= 1 */
     bool force;               /* replace outputs that exist */
+    bool resume;              /* go on where an earlier job ended */
+    double sync_s;            /* seconds from one flush of outputs and ledger
+                               * to the disk to the next; >= 0 */
     bool progress;            /* show it on stderr */
     const char *report_path;  /* JSON report; NULL: none */
     const char *packed_path;  /* folder of this node in which packed weights
@@ -57,5 +60,15 @@ typedef struct iso_run_options {
  */
 iso_status_t iso_run(const iso_run_options_t *options, MPI_Comm comm,
                      FILE *table);
+
+/*
+ * Tell a run in this process to end: for a program's signal handler, in which
+ * it is safe. On any of the ranks, or on all. The micro-batches under way are
+ * finished, then iso_run returns ISO_INTERRUPTED on every rank; before the
+ * first one is begun, the process exits with the code of ISO_INTERRUPTED.
+ *
+ * Not collective. False when no run is going on: the signal is the program's.
+ */
+bool iso_run_interrupt(void);
 
 #endif

@@ -69,8 +69,8 @@ static iso_status_t compute(const iso_device_t *device, const iso__step_t *step)
         step->least_s > 0.0 ? iso_clock_s() + step->least_s : 0.0;
     const iso_status_t status = device->kind->run(device, &step->what);
 
-    while (step->least_s > 0.0 && iso_clock_s() < end_s) {
-        /* it is still busy */
+    if (step->least_s > 0.0) {
+        iso_clock_wait(end_s);
     }
     return status;
 }

@@ -209,7 +209,7 @@ iso_status_t iso_channel_acquire(iso_channel_t *channel, int64_t index,
 
     *ready_out = true;
     if (slot->active) {
-        *ready_out = iso_stop_wait(stop, &slot->request);
+        *ready_out = iso_stop_wait(stop, index, &slot->request);
         slot->active = !*ready_out;
     }
     if (!*ready_out || channel->sends) {

@@ -1,133 +1,48 @@
 #include "exec/deliver.h"
 
-#include "isotome/error.h"
-
+#include "base/clock.h"
 #include "base/mem.h"
-#include "exec/rows.h"
-#include "io/array_out.h"
-#include "io/place.h"
+#include "exec/deliver_impl.h"
 
-#include <string.h>
+/* Seconds from one line of the ledger to the next: what a job that is killed
+ * has to do again, at most, beside the micro-batches under way. */
+static const double record_period_s = 1;
 
-/* One model output. */
-typedef struct sink {
-    iso_rows_t rows;
-    int index; /* in the array file set; -1: not wanted */
-} sink_t;
-
-struct iso_deliver {
-    iso_array_out_t *files;
-    int n_sinks;
-    sink_t *sinks; /* (n_sinks) in the order of the model's outputs */
-};
-
-static iso_status_t find_sink(const iso_graph_t *graph, const char *name,
-                              int *output_out)
-{
-    int count = iso_graph_output_count(graph);
-
-    if (name == NULL && count == 1) {
-        *output_out = 0;
-        return ISO_OK;
-    }
-    if (name == NULL) {
-        return iso_fail(ISO_INVAL,
-                        "the model has %d outputs: give each as -o NAME=FILE",
-                        count);
-    }
-    for (int i = 0; i < count; i++) {
-        if (strcmp(iso_graph_output(graph, i)->name, name) == 0) {
-            *output_out = i;
-            return ISO_OK;
-        }
-    }
-    return iso_fail(ISO_INVAL,
-                    "the model has no output '%s'; isotome inspect lists them",
-                    name);
-}
-
-/* The part of a place behind "NAME=". */
-static const char *file_of(const char *text, const iso_place_t *place)
-{
-    return place->name != NULL ? text + strlen(place->name) + 1 : text;
-}
-
-static iso_status_t open_sink(iso_deliver_t *deliver,
-                              const iso_deliver_spec_t *spec, const char *text,
-                              const iso_place_t *place)
-{
-    int output = 0;
-
-    ISO_TRY(find_sink(spec->graph, place->name, &output));
-    sink_t *sink = &deliver->sinks[output];
-    const char *name = iso_graph_output(spec->graph, output)->name;
-
-    if (sink->index >= 0) {
-        return iso_fail(ISO_INVAL, "output '%s' is given twice", name);
-    }
-    if (sink->rows.per_sample == 0 && spec->samples != 1) {
-        return iso_fail(ISO_INVAL,
-                        "output '%s' does not follow the samples, so it can "
-                        "be written for a job of one sample only",
-                        name);
-    }
-    iso_tensor_t whole = iso_rows_tensor(&sink->rows, spec->samples);
-
-    return iso_array_out_add(deliver->files, file_of(text, place), &whole,
-                             &sink->index);
-}
-
-static iso_status_t list_sinks(iso_deliver_t *deliver,
-                               const iso_deliver_spec_t *spec)
+void iso__deliver_begin_digests(iso_deliver_t *deliver)
 {
     for (int i = 0; i < deliver->n_sinks; i++) {
-        const iso_output_t *output = iso_graph_output(spec->graph, i);
-        const iso_node_t *node = iso_graph_node(spec->graph, output->node);
-
-        deliver->sinks[i].index = -1;
-        ISO_TRY(iso_rows_of(output->name, node->dtype, &node->shape,
-                            spec->batch, &deliver->sinks[i].rows));
+        iso_digest_begin(&deliver->sinks[i].digest);
     }
-    return ISO_OK;
 }
 
-iso_status_t iso_deliver_open(const iso_deliver_spec_t *spec,
-                              iso_deliver_t **deliver_out)
+iso__rows_range_t iso__deliver_rows(const iso__sink_t *sink, int64_t first,
+                                    int64_t end)
 {
-    iso_deliver_t *deliver = iso_alloc_zeroed(1, sizeof *deliver);
-    iso_status_t status = ISO_NOMEM;
+    const int64_t each = sink->rows.per_sample;
 
-    *deliver_out = NULL;
-    if (deliver == NULL) {
-        return ISO_NOMEM;
+    if (each == 0) {
+        return (iso__rows_range_t){
+            0, sink->rows.one.rank > 0 ? sink->rows.one.dims[0] : 1};
     }
-    deliver->n_sinks = iso_graph_output_count(spec->graph);
-    deliver->sinks =
-        iso_alloc_zeroed((size_t)deliver->n_sinks, sizeof *deliver->sinks);
-    if (deliver->sinks != NULL) {
-        status = list_sinks(deliver, spec);
-    }
-    if (status == ISO_OK) {
-        status = iso_array_out_begin(spec->force, &deliver->files);
-    }
-    if (status == ISO_OK && spec->n_places == 0) {
-        status = iso_fail(ISO_INVAL, "no output is named; add -o FILE");
-    }
-    for (int i = 0; status == ISO_OK && i < spec->n_places; i++) {
-        iso_place_t place;
+    return (iso__rows_range_t){first * each, (end - first) * each};
+}
 
-        status = iso_place_parse(spec->places[i], &place);
-        if (status == ISO_OK) {
-            status = open_sink(deliver, spec, spec->places[i], &place);
-            iso_place_free(&place);
-        }
-    }
-    if (status != ISO_OK) {
-        iso_deliver_abandon(&deliver);
-        return status;
-    }
-    *deliver_out = deliver;
-    return ISO_OK;
+static size_t row_bytes_of(const iso__sink_t *sink)
+{
+    const iso_tensor_t *one = &sink->rows.one;
+    const int64_t rows = one->rank > 0 ? one->dims[0] : 1;
+
+    return rows > 0 ? iso_tensor_bytes(one) / (size_t)rows : 0;
+}
+
+int64_t iso_deliver_done(const iso_deliver_t *deliver)
+{
+    return deliver->done;
+}
+
+bool iso_deliver_is_finished(const iso_deliver_t *deliver)
+{
+    return iso_ledger_is_finished(deliver->ledger);
 }
 
 bool iso_deliver_wants(const iso_deliver_t *deliver, int output)
@@ -139,38 +54,124 @@ iso_status_t iso_deliver_write(iso_deliver_t *deliver, int output,
                                const iso_batches_t *batches, int64_t index,
                                const void *rows)
 {
-    const sink_t *sink = &deliver->sinks[output];
-    int64_t samples = batches->size[iso_batches_form(batches, index)];
-    int64_t first = iso_batches_first(batches, index) * sink->rows.per_sample;
-    int64_t count = samples * sink->rows.per_sample;
+    iso__sink_t *sink = &deliver->sinks[output];
+    const iso__rows_range_t range =
+        iso__deliver_rows(sink, iso_batches_first(batches, index),
+                          iso_batches_end(batches, index));
 
-    if (sink->rows.per_sample == 0) {
-        first = 0;
-        count = sink->rows.one.rank > 0 ? sink->rows.one.dims[0] : 1;
-    }
-    return iso_array_out_write(deliver->files, sink->index, first, count, rows);
+    ISO_TRY(iso_array_out_write(deliver->files, sink->index, range.first,
+                                range.count, rows));
+    iso_digest_add_bytes(&sink->digest, rows,
+                         (size_t)range.count * row_bytes_of(sink));
+    return ISO_OK;
 }
 
-static void forget(iso_deliver_t **deliver)
+/* A line in the ledger for what was written since its last one. */
+static iso_status_t record(iso_deliver_t *deliver)
 {
-    iso_free((*deliver)->sinks);
-    iso_free(*deliver);
+    int count = 0;
+
+    if (deliver->done <= iso_ledger_done(deliver->ledger)) {
+        return ISO_OK;
+    }
+    for (int i = 0; i < deliver->n_sinks; i++) {
+        const iso__sink_t *sink = &deliver->sinks[i];
+
+        if (sink->index >= 0) {
+            deliver->digests[count++] = iso_digest_end(&sink->digest);
+        }
+    }
+    ISO_TRY(iso_ledger_add(deliver->ledger, deliver->done, deliver->digests));
+    iso_array_out_keep(deliver->files);
+    iso__deliver_begin_digests(deliver);
+    return ISO_OK;
+}
+
+/* Rows first: what the ledger says is on the disk then. */
+static iso_status_t sync_all(iso_deliver_t *deliver)
+{
+    ISO_TRY(iso_array_out_sync(deliver->files));
+    ISO_TRY(record(deliver));
+    return iso_ledger_sync(deliver->ledger);
+}
+
+iso_status_t iso_deliver_end_batch(iso_deliver_t *deliver,
+                                   const iso_batches_t *batches, int64_t index)
+{
+    const double now_s = iso_clock_s();
+
+    deliver->done = iso_batches_end(batches, index);
+    if (now_s - deliver->recorded_s < record_period_s) {
+        return ISO_OK;
+    }
+    deliver->recorded_s = now_s;
+    if (now_s - deliver->synced_s < deliver->sync_period_s) {
+        return record(deliver);
+    }
+    ISO_TRY(sync_all(deliver));
+    deliver->synced_s = iso_clock_s();
+    return ISO_OK;
+}
+
+/* -- end -- */
+
+void iso__deliver_forget(iso_deliver_t **deliver, bool remove_ledger)
+{
+    iso_deliver_t *closing = *deliver;
+
+    iso_array_out_abandon(&closing->files);
+    iso_ledger_close(&closing->ledger, remove_ledger);
+    for (int i = 0; i < closing->n_paths; i++) {
+        iso_free(closing->paths[i]);
+    }
+    iso_free(closing->paths);
+    iso_free(closing->digests);
+    iso_free(closing->sinks);
+    iso_free(closing);
     *deliver = NULL;
+}
+
+bool iso__deliver_is_empty(const iso_deliver_t *deliver)
+{
+    return deliver->ledger == NULL ||
+           (iso_ledger_done(deliver->ledger) == 0 &&
+            !iso_ledger_is_finished(deliver->ledger));
+}
+
+static iso_status_t commit(iso_deliver_t *deliver)
+{
+    ISO_TRY(sync_all(deliver));
+    ISO_TRY(iso_ledger_finish(deliver->ledger));
+    ISO_TRY(iso_ledger_sync(deliver->ledger));
+    return iso_array_out_commit(&deliver->files);
 }
 
 iso_status_t iso_deliver_commit(iso_deliver_t **deliver)
 {
-    iso_status_t status = iso_array_out_commit(&(*deliver)->files);
+    iso_status_t status = commit(*deliver);
+    bool remove = status == ISO_OK ? !(*deliver)->leaves_ledger
+                                   : iso__deliver_is_empty(*deliver);
 
-    forget(deliver);
+    iso__deliver_forget(deliver, remove);
     return status;
 }
 
-void iso_deliver_abandon(iso_deliver_t **deliver)
+iso_status_t iso_deliver_suspend(iso_deliver_t **deliver, bool *kept_out)
 {
-    if (*deliver == NULL) {
-        return;
+    iso_status_t status = sync_all(*deliver);
+
+    *kept_out = !iso__deliver_is_empty(*deliver);
+    iso__deliver_forget(deliver, !*kept_out);
+    return status;
+}
+
+bool iso_deliver_abandon(iso_deliver_t **deliver)
+{
+    const bool kept = !iso__deliver_is_empty(*deliver);
+
+    if ((*deliver)->files != NULL && kept) {
+        (void)sync_all(*deliver); /* another failure is being told */
     }
-    iso_array_out_abandon(&(*deliver)->files);
-    forget(deliver);
+    iso__deliver_forget(deliver, !kept);
+    return kept;
 }

@@ -11,10 +11,12 @@
 static const double terminal_period_s = 0.5;
 static const double log_period_s = 60;
 
-void iso_progress_begin(iso_progress_t *progress, int64_t samples)
+void iso_progress_begin(iso_progress_t *progress, int64_t begin,
+                        int64_t samples)
 {
     *progress = (iso_progress_t){
         .samples = samples,
+        .begin = begin,
         .begin_s = iso_clock_s(),
         .terminal = isatty(STDERR_FILENO) == 1,
     };
@@ -31,7 +33,7 @@ void iso_progress_update(iso_progress_t *progress, int64_t done)
     if (now_s - progress->shown_s < period_s || done == 0) {
         return;
     }
-    double rate = (double)done / spent_s;
+    double rate = (double)(done - progress->begin) / spent_s;
 
     (void)iso_text_seconds((double)(progress->samples - done) / rate, left);
     progress->shown_s = now_s;

@@ -10,13 +10,16 @@
 
 typedef struct iso_progress {
     int64_t samples; /* in the whole job */
+    int64_t begin;   /* done before */
     double begin_s;
     double shown_s;
     bool terminal;
     bool shown; /* a line is on the terminal */
 } iso_progress_t;
 
-void iso_progress_begin(iso_progress_t *progress, int64_t samples);
+/* begin  [in]  samples that were done by an earlier job */
+void iso_progress_begin(iso_progress_t *progress, int64_t begin,
+                        int64_t samples);
 void iso_progress_update(iso_progress_t *progress, int64_t done);
 
 /* Clear the terminal's line. */

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/adopt.h"
+#include "exec/interrupt.h"
 #include "exec/job_machine.h"
 #include "exec/job_plan.h"
 #include "exec/load.h"
@@ -17,6 +18,7 @@
 #include "exec/watch.h"
 #include "exec/worker.h"
 #include "io/packed.h"
+#include "kernel/arith.h"
 #include "par/affinity.h"
 #include "par/fields.h"
 #include "par/par.h"
@@ -36,7 +38,9 @@ typedef struct job {
     iso_affinity_t binding;
     iso_job_plan_t plan;
     iso_feed_t *feed;
+    uint64_t inputs; /* digest */
     iso_batches_t batches;
+    bool finished;          /* by an earlier job */
     iso_deliver_t *deliver; /* at rank 0, as is the report */
     iso_draft_t *report;    /* NULL: none is wanted */
     iso_adopted_t adopted;
@@ -61,6 +65,12 @@ static bool is_idle(const job_t *job)
 static int stage_of(const job_t *job)
 {
     return is_idle(job) ? -1 : iso_plan_part(job->plan.plan, job->rank)->stage;
+}
+
+/* A run with outputs, which a later one can go on with. */
+static bool is_interruptible(const job_t *job)
+{
+    return job->watch == NULL && job->rehearsal == NULL;
 }
 
 static bool shows_progress(const job_t *job)
@@ -127,18 +137,18 @@ static iso_status_t compare_inputs(const job_t *job, int64_t samples,
 static iso_status_t count_samples(job_t *job)
 {
     int64_t samples = 0;
-    uint64_t digest = 0;
     iso_status_t status = ISO_OK;
 
     if (!is_idle(job)) {
-        status = job->rehearsal != NULL ? make_inputs(job, &samples, &digest)
-                                        : open_inputs(job, &samples, &digest);
+        status = job->rehearsal != NULL
+                     ? make_inputs(job, &samples, &job->inputs)
+                     : open_inputs(job, &samples, &job->inputs);
     }
     ISO_TRY(iso_par_agree(status, job->comm));
-    ISO_TRY(compare_inputs(job, samples, digest));
+    ISO_TRY(compare_inputs(job, samples, job->inputs));
     ISO_CHECK_MPI(MPI_Bcast(&samples, 1, MPI_INT64_T, 0, job->comm));
     job->batches =
-        iso_batches_of(samples, iso_plan_micro_batch(job->plan.plan));
+        iso_batches_of(0, samples, iso_plan_micro_batch(job->plan.plan));
     return ISO_OK;
 }
 
@@ -161,23 +171,60 @@ static iso_status_t cut(job_t *job)
     return ISO_OK;
 }
 
-static iso_status_t open_outputs(job_t *job)
+/* The bytes of the outputs depend on these and on nothing else: not on plan,
+ * ranks, threads or devices. */
+static iso_status_t open_deliver(job_t *job)
 {
+    const iso_graph_t *graph = iso_model_graph(job->plan.model);
+    const iso_ledger_trait_t traits[] = {
+        {"the arithmetic's version", ISO_ARITHMETIC_VERSION},
+        {"the model's graph", iso_graph_digest(graph)},
+        {"the model's weights", iso_model_root_digest(job->plan.model)},
+        {"the inputs", job->inputs},
+    };
     iso_deliver_spec_t spec = {
-        .graph = iso_model_graph(job->plan.model),
+        .graph = graph,
         .batch = iso_plan_batch(job->plan.plan),
         .places = job->options->outputs,
         .n_places = job->options->n_outputs,
         .force = job->options->force,
+        .resume = job->options->resume,
+        .sync_s = job->options->sync_s,
         .samples = job->batches.samples,
+        .traits = traits,
+        .n_traits = sizeof traits / sizeof traits[0],
     };
 
+    return iso_deliver_open(&spec, &job->deliver);
+}
+
+static iso_status_t open_outputs(job_t *job)
+{
     ISO_TRY(iso_overwrite_check(job->options));
-    ISO_TRY(iso_deliver_open(&spec, &job->deliver));
-    if (job->options->report_path == NULL) {
+    ISO_TRY(open_deliver(job));
+    if (job->options->report_path == NULL ||
+        iso_deliver_is_finished(job->deliver)) {
         return ISO_OK;
     }
     return iso_draft_create(job->options->report_path, true, &job->report);
+}
+
+/* What rank 0 has found of an earlier job. Collective. */
+static void share_done(job_t *job)
+{
+    int64_t done = 0;
+    int64_t finished = 0;
+
+    if (job->deliver != NULL) {
+        done = iso_deliver_done(job->deliver);
+        finished = iso_deliver_is_finished(job->deliver) ? 1 : 0;
+    }
+    int64_t both[2] = {done, finished};
+
+    ISO_CHECK_MPI(MPI_Bcast(both, 2, MPI_INT64_T, 0, job->comm));
+    job->finished = both[1] != 0;
+    job->batches = iso_batches_of(both[0], job->batches.samples,
+                                  iso_plan_micro_batch(job->plan.plan));
 }
 
 static iso_status_t make_worker(job_t *job)
@@ -264,6 +311,10 @@ static iso_status_t prepare(job_t *job)
         status = open_outputs(job);
     }
     ISO_TRY(iso_par_agree(status, job->comm));
+    share_done(job);
+    if (job->finished) {
+        return ISO_OK;
+    }
     ISO_TRY(iso_adopt(job->comm, &job->adopted));
     ISO_CHECK_MPI(MPI_Comm_split(job->comm,
                                  is_idle(job) ? MPI_UNDEFINED : stage_of(job),
@@ -320,6 +371,19 @@ static iso_status_t run_parts(job_t *job, iso_stop_t *stop)
     return ISO_OK;
 }
 
+/* The rank that reads first: worker 0 of the first stage. */
+static int source_of(const job_t *job)
+{
+    const iso_plan_t *plan = job->plan.plan;
+    int rank = iso_plan_used(plan) - 1;
+
+    while (rank > 0 && (iso_plan_part(plan, rank)->stage != 0 ||
+                        iso_plan_part(plan, rank)->worker != 0)) {
+        rank--;
+    }
+    return rank;
+}
+
 /* The loop. Whatever happened, every rank comes out of it together, with all
  * messages taken. Collective. */
 static iso_status_t work(job_t *job)
@@ -327,9 +391,14 @@ static iso_status_t work(job_t *job)
     iso_stop_t *stop = NULL;
     iso_status_t status = ISO_OK;
 
-    ISO_TRY(iso_stop_create(job->comm, &stop));
+    if (is_interruptible(job)) {
+        iso_interrupt_enter(ISO_INTERRUPT_NOTED);
+    }
+    iso_adopt_end(&job->adopted); /* what is finished is rank 0's to keep */
+    ISO_TRY(iso_stop_create(job->comm, source_of(job), &stop));
     if (shows_progress(job)) {
-        iso_progress_begin(&job->progress, job->batches.samples);
+        iso_progress_begin(&job->progress, job->batches.begin,
+                           job->batches.samples);
     }
     status = job->rehearsal != NULL ? run_parts(job, stop) : run_all(job, stop);
     iso_progress_end(&job->progress);
@@ -445,9 +514,10 @@ static iso_status_t gather_report(job_t *job, iso_report_t *all)
     iso_report_rank_t mine;
 
     *all = (iso_report_t){
-        .samples = job->batches.samples,
+        .samples = job->batches.samples - job->batches.begin,
         .micro_batch = job->batches.size[ISO_FORM_FULL],
-        .planned_s = iso_plan_seconds(job->plan.plan, job->batches.samples),
+        .planned_s = iso_plan_seconds(job->plan.plan, job->batches.samples -
+                                                          job->batches.begin),
     };
     memset(&mine, 0, sizeof mine);
     fill_report(job, &mine);
@@ -484,14 +554,77 @@ static iso_status_t check_binding(job_t *job)
                : ISO_OK;
 }
 
-/* Collective, as is each of the six; each ends with a common status. */
+/* At rank 0: say in the ledger what is finished when that is not all. */
+static iso_status_t suspend(job_t *job, int64_t *done_out, bool *kept_out)
+{
+    if (job->deliver == NULL) {
+        return ISO_OK;
+    }
+    *done_out = iso_deliver_done(job->deliver);
+    return *done_out < job->batches.samples
+               ? iso_deliver_suspend(&job->deliver, kept_out)
+               : ISO_OK;
+}
+
+/* Whether the loop came to its end. Collective. */
+static iso_status_t check_all_done(job_t *job)
+{
+    int64_t done = 0;
+    bool kept = false;
+
+    if (!is_interruptible(job)) {
+        return ISO_OK;
+    }
+    ISO_TRY(iso_par_agree(suspend(job, &done, &kept), job->comm));
+    int64_t both[2] = {done, kept ? 1 : 0};
+
+    ISO_CHECK_MPI(MPI_Bcast(both, 2, MPI_INT64_T, 0, job->comm));
+    if (both[0] == job->batches.samples) {
+        return ISO_OK;
+    }
+    return iso_fail(ISO_INTERRUPTED,
+                    "told to end: %" PRId64 " of %" PRId64
+                    " samples are finished%s",
+                    both[0], job->batches.samples,
+                    both[1] != 0 ? "; run again with --resume to go on" : "");
+}
+
+/* At rank 0, of a job that has not ended well: what is finished is not lost. */
+static void keep_finished(job_t *job)
+{
+    if (job->deliver == NULL) {
+        return;
+    }
+    const int64_t done = iso_deliver_done(job->deliver);
+
+    if (iso_deliver_abandon(&job->deliver) && !job->finished) {
+        iso_log(ISO_LOG_NOTE,
+                "%" PRId64 " of %" PRId64
+                " samples are finished; run again with --resume to go on",
+                done, job->batches.samples);
+    }
+}
+
+static void say_finished(const job_t *job)
+{
+    if (job->rank == 0) {
+        iso_log(ISO_LOG_NOTE, "finished by an earlier job; nothing to do");
+    }
+}
+
+/* Collective, as is each of the seven; each ends with a common status. */
 static iso_status_t run_job(job_t *job, FILE *table)
 {
     ISO_TRY(iso_job_plan_agree(job->options, job->comm, &job->plan));
     ISO_TRY(check_binding(job));
     ISO_TRY(count_samples(job));
     ISO_TRY(prepare(job));
+    if (job->finished) {
+        say_finished(job);
+        return ISO_OK;
+    }
     ISO_TRY(work(job));
+    ISO_TRY(check_all_done(job));
     return finish(job, table);
 }
 
@@ -508,7 +641,6 @@ static void free_job(job_t *job)
     }
     iso_adopt_end(&job->adopted);
     iso_draft_close(&job->report);
-    iso_deliver_abandon(&job->deliver);
     iso_feed_close(&job->feed);
     iso_job_plan_free(&job->plan);
     if (job->team != MPI_COMM_NULL) {
@@ -523,9 +655,14 @@ static iso_status_t run(job_t *job, MPI_Comm comm, FILE *table)
     ISO_CHECK_MPI(MPI_Comm_dup(comm, &job->comm));
     ISO_CHECK_MPI(MPI_Comm_set_errhandler(job->comm, MPI_ERRORS_RETURN));
     job->rank = iso_par_rank(job->comm);
+    if (is_interruptible(job)) {
+        iso_interrupt_enter(ISO_INTERRUPT_EXITS);
+    }
     iso_status_t status = run_job(job, table);
 
+    keep_finished(job);
     free_job(job);
+    iso_interrupt_enter(ISO_INTERRUPT_NONE);
     ISO_CHECK_MPI(MPI_Comm_free(&job->comm));
     return status;
 }

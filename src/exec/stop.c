@@ -1,22 +1,90 @@
 #include "exec/stop.h"
 
 #include "base/mem.h"
+#include "exec/interrupt.h"
 #include "par/par.h"
+
+/* What a rank may say, each once. */
+typedef enum word {
+    WORD_FAILED, /* to all */
+    WORD_ASK,    /* to the source: end soon */
+    WORD_END,    /* of the source, to all: the first micro-batch not begun */
+    WORD_COUNT
+} word_t;
+
+enum { WORD_INTS = 2 }; /* a word, a micro-batch */
 
 struct iso_stop {
     MPI_Comm comm;
-    MPI_Request heard; /* the posted receive; null once it came */
-    int word;          /* rank that stopped; content of the message */
-    bool raised;       /* by this rank */
     int size;
     int me;
-    MPI_Request *told; /* (size) of the words sent; null: none to that rank */
+    int source;
+    bool failed;                         /* this rank or another */
+    bool asked;                          /* the source knows */
+    int64_t end;                         /* micro-batches not begun */
+    MPI_Request heard;                   /* the posted receive */
+    int64_t word[WORD_INTS];             /* what it receives */
+    int n_heard;                         /* words received */
+    int64_t said[WORD_COUNT][WORD_INTS]; /* what is being sent */
+    int *n_said;                         /* (size) words sent to each */
+    MPI_Request *told;                   /* (WORD_COUNT, size) */
 };
 
 static void listen(iso_stop_t *stop)
 {
-    ISO_CHECK_MPI(MPI_Irecv(&stop->word, 1, MPI_INT, MPI_ANY_SOURCE, 0,
-                            stop->comm, &stop->heard));
+    ISO_CHECK_MPI(MPI_Irecv(stop->word, WORD_INTS, MPI_INT64_T, MPI_ANY_SOURCE,
+                            0, stop->comm, &stop->heard));
+}
+
+/* Not blocking: whoever waits listens, and all are received in the end. */
+static void tell(iso_stop_t *stop, int rank, word_t word, int64_t index)
+{
+    MPI_Request *request = &stop->told[(int)word * stop->size + rank];
+
+    if (rank == stop->me) {
+        return;
+    }
+    stop->said[word][0] = (int64_t)word;
+    stop->said[word][1] = index;
+    stop->n_said[rank]++;
+    ISO_CHECK_MPI(MPI_Isend(stop->said[word], WORD_INTS, MPI_INT64_T, rank, 0,
+                            stop->comm, request));
+}
+
+static void tell_all(iso_stop_t *stop, word_t word, int64_t index)
+{
+    for (int rank = 0; rank < stop->size; rank++) {
+        tell(stop, rank, word, index);
+    }
+}
+
+/* A word has come. */
+static void take(iso_stop_t *stop)
+{
+    switch ((word_t)stop->word[0]) {
+    case WORD_FAILED:
+        stop->failed = true;
+        break;
+    case WORD_ASK:
+        stop->asked = true;
+        break;
+    case WORD_END:
+        stop->end = stop->word[1];
+        break;
+    case WORD_COUNT:
+        break;
+    }
+    stop->n_heard++;
+    listen(stop);
+}
+
+static void free_stop(iso_stop_t *stop)
+{
+    if (stop != NULL) {
+        iso_free(stop->n_said);
+        iso_free(stop->told);
+        iso_free(stop);
+    }
 }
 
 /* NULL when memory runs out. */
@@ -28,18 +96,21 @@ static iso_stop_t *reserve(int size)
         return NULL;
     }
     stop->size = size;
-    stop->told = iso_alloc_zeroed((size_t)size, sizeof(MPI_Request));
-    if (stop->told == NULL) {
-        iso_free(stop);
+    stop->end = INT64_MAX;
+    stop->n_said = iso_alloc_zeroed((size_t)size, sizeof *stop->n_said);
+    stop->told =
+        iso_alloc_zeroed((size_t)size * WORD_COUNT, sizeof *stop->told);
+    if (stop->n_said == NULL || stop->told == NULL) {
+        free_stop(stop);
         return NULL;
     }
-    for (int rank = 0; rank < size; rank++) {
-        stop->told[rank] = MPI_REQUEST_NULL;
+    for (int i = 0; i < size * (int)WORD_COUNT; i++) {
+        stop->told[i] = MPI_REQUEST_NULL;
     }
     return stop;
 }
 
-iso_status_t iso_stop_create(MPI_Comm comm, iso_stop_t **stop_out)
+iso_status_t iso_stop_create(MPI_Comm comm, int source, iso_stop_t **stop_out)
 {
     iso_stop_t *stop = reserve(iso_par_size(comm));
 
@@ -48,83 +119,89 @@ iso_status_t iso_stop_create(MPI_Comm comm, iso_stop_t **stop_out)
         iso_par_agree(stop != NULL ? ISO_OK : ISO_NOMEM, comm);
 
     if (status != ISO_OK || stop == NULL) {
-        if (stop != NULL) {
-            iso_free(stop->told);
-        }
-        iso_free(stop);
+        free_stop(stop);
         return status;
     }
     stop->me = iso_par_rank(comm);
+    stop->source = source;
     ISO_CHECK_MPI(MPI_Comm_dup(comm, &stop->comm));
     listen(stop);
     *stop_out = stop;
     return ISO_OK;
 }
 
-/* Not blocking: a rank that has heard one word takes the next only in
- * iso_stop_destroy(), and comes there only with this rank. */
 void iso_stop_raise(iso_stop_t *stop)
 {
-    if (stop->raised) {
+    if (stop->told[WORD_FAILED] != MPI_REQUEST_NULL || stop->failed) {
         return;
     }
-    stop->raised = true;
-    for (int rank = 0; rank < stop->size; rank++) {
-        if (rank != stop->me) {
-            ISO_CHECK_MPI(MPI_Isend(&stop->me, 1, MPI_INT, rank, 0, stop->comm,
-                                    &stop->told[rank]));
-        }
-    }
+    stop->failed = true;
+    tell_all(stop, WORD_FAILED, 0);
 }
 
-bool iso_stop_wait(iso_stop_t *stop, MPI_Request *request)
+bool iso_stop_begins(iso_stop_t *stop, int64_t index)
+{
+    int came = 1;
+
+    while (came != 0) {
+        ISO_CHECK_MPI(MPI_Test(&stop->heard, &came, MPI_STATUS_IGNORE));
+        if (came != 0) {
+            take(stop);
+        }
+    }
+    if (iso_interrupt_came() && !stop->asked) {
+        stop->asked = true;
+        tell(stop, stop->source, WORD_ASK, index);
+    }
+    if (stop->asked && stop->me == stop->source && stop->end == INT64_MAX) {
+        stop->end = index;
+        tell_all(stop, WORD_END, index);
+    }
+    return !stop->failed && index < stop->end;
+}
+
+bool iso_stop_wait(iso_stop_t *stop, int64_t index, MPI_Request *request)
 {
     int done = 0;
 
     ISO_CHECK_MPI(MPI_Test(request, &done, MPI_STATUS_IGNORE));
-    if (done != 0) {
-        return true;
-    }
-    if (stop->heard == MPI_REQUEST_NULL) {
-        return false;
-    }
-    MPI_Request both[2] = {*request, stop->heard};
-    int which = 0;
+    while (done == 0) {
+        MPI_Request both[2] = {*request, stop->heard};
+        int which = 0;
 
-    ISO_CHECK_MPI(MPI_Waitany(2, both, &which, MPI_STATUS_IGNORE));
-    *request = both[0];
-    stop->heard = both[1];
-    return which == 0;
+        if (stop->failed || index >= stop->end) {
+            return false;
+        }
+        ISO_CHECK_MPI(MPI_Waitany(2, both, &which, MPI_STATUS_IGNORE));
+        *request = both[0];
+        stop->heard = both[1];
+        done = which == 0 ? 1 : 0;
+        if (which == 1) {
+            take(stop);
+        }
+    }
+    return true;
 }
 
 void iso_stop_destroy(iso_stop_t **stop)
 {
-    if (*stop == NULL) {
+    iso_stop_t *gone = *stop;
+    int expected = 0;
+
+    if (gone == NULL) {
         return;
     }
-    int raised = (*stop)->raised ? 1 : 0;
-    int others = 0;
-
-    ISO_CHECK_MPI(
-        MPI_Allreduce(&raised, &others, 1, MPI_INT, MPI_SUM, (*stop)->comm));
-    others -= raised;
-    if ((*stop)->heard == MPI_REQUEST_NULL) {
-        others--;
-    } else if (others > 0) {
-        ISO_CHECK_MPI(MPI_Wait(&(*stop)->heard, MPI_STATUS_IGNORE));
-        others--;
-    } else {
-        ISO_CHECK_MPI(MPI_Cancel(&(*stop)->heard));
-        ISO_CHECK_MPI(MPI_Wait(&(*stop)->heard, MPI_STATUS_IGNORE));
+    ISO_CHECK_MPI(MPI_Reduce_scatter_block(gone->n_said, &expected, 1, MPI_INT,
+                                           MPI_SUM, gone->comm));
+    while (gone->n_heard < expected) {
+        ISO_CHECK_MPI(MPI_Wait(&gone->heard, MPI_STATUS_IGNORE));
+        take(gone);
     }
-    for (; others > 0; others--) {
-        ISO_CHECK_MPI(MPI_Recv(&(*stop)->word, 1, MPI_INT, MPI_ANY_SOURCE, 0,
-                               (*stop)->comm, MPI_STATUS_IGNORE));
-    }
-    ISO_CHECK_MPI(
-        MPI_Waitall((*stop)->size, (*stop)->told, MPI_STATUSES_IGNORE));
-    ISO_CHECK_MPI(MPI_Comm_free(&(*stop)->comm));
-    iso_free((*stop)->told);
-    iso_free(*stop);
+    ISO_CHECK_MPI(MPI_Cancel(&gone->heard));
+    ISO_CHECK_MPI(MPI_Wait(&gone->heard, MPI_STATUS_IGNORE));
+    ISO_CHECK_MPI(MPI_Waitall(gone->size * (int)WORD_COUNT, gone->told,
+                              MPI_STATUSES_IGNORE));
+    ISO_CHECK_MPI(MPI_Comm_free(&gone->comm));
+    free_stop(gone);
     *stop = NULL;
 }

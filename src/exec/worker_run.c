@@ -82,7 +82,10 @@ static iso_status_t deliver(iso_worker_t *worker, int64_t index,
         ISO_TRY(iso_deliver_write(worker->spec.deliver, pickup->output,
                                   &worker->spec.batches, index, rows));
     }
-    return ISO_OK;
+    return worker->spec.deliver == NULL
+               ? ISO_OK
+               : iso_deliver_end_batch(worker->spec.deliver,
+                                       &worker->spec.batches, index);
 }
 
 /* Say which samples a failure is about: indices in its text count within the
@@ -199,8 +202,12 @@ static iso_status_t run_batch(iso_worker_t *worker, int64_t index,
                               iso_stop_t *stop, iso_times_t *times, bool *ready)
 {
     iso_form_t form = iso_batches_form(&worker->spec.batches, index);
-    iso_status_t status = take_in(worker, index, form, stop, times, ready);
+    iso_status_t status = ISO_OK;
 
+    *ready = iso_stop_begins(stop, index);
+    if (*ready) {
+        status = take_in(worker, index, form, stop, times, ready);
+    }
     if (status == ISO_OK && *ready) {
         status = watch_batch(worker, index, form);
     }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "io/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +31,7 @@ struct iso_draft {
     char *folder;
     bool force;
     bool published;
+    bool kept; /* the temporary file is not to be removed */
     int file;
     int error; /* errno of the first write that failed, 0 */
 };
@@ -193,8 +195,74 @@ static iso_status_t create_file(iso_draft_t *draft)
     return fail_create(draft, EEXIST);
 }
 
-iso_status_t iso_draft_create(const char *path, bool force,
-                              iso_draft_t **draft_out)
+/* Its name; NULL when memory runs out. */
+static char *part_of(const char *path)
+{
+    iso_text_t name = {0};
+
+    iso_text_add(&name, "%s.part", path);
+    if (name.status != ISO_OK) {
+        iso_text_free(&name);
+    }
+    return name.data;
+}
+
+static iso_status_t fail_part(const iso_draft_t *draft, iso_status_t status,
+                              const char *text)
+{
+    return iso_fail(status, "cannot open '%s': %s", draft->temp_path, text);
+}
+
+/* The file under this name, locked: nobody else writes to it. */
+static iso_status_t lock_part(iso_draft_t *draft, int flags)
+{
+    struct stat info;
+
+    draft->file =
+        open(draft->temp_path,
+             flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (draft->file < 0 && (flags & O_CREAT) != 0) {
+        return fail_create(draft, errno);
+    }
+    if (draft->file < 0) {
+        return fail_part(draft, ISO_INPUT, strerror(errno));
+    }
+    if (fstat(draft->file, &info) != 0 || !S_ISREG(info.st_mode)) {
+        return fail_part(draft, ISO_INPUT, "not a regular file");
+    }
+    return iso_lock_file(draft->file, draft->temp_path);
+}
+
+static iso_status_t create_part(iso_draft_t *draft)
+{
+    draft->temp_path = part_of(draft->path);
+    if (draft->temp_path == NULL) {
+        return ISO_NOMEM;
+    }
+    draft->kept = true; /* until it is known to be nobody else's */
+    ISO_TRY(lock_part(draft, O_CREAT));
+    track(NULL, draft->temp_path);
+    draft->kept = false;
+    if (ftruncate(draft->file, 0) != 0) {
+        return fail_create(draft, errno);
+    }
+    return ISO_OK;
+}
+
+static iso_status_t open_part(iso_draft_t *draft)
+{
+    draft->temp_path = part_of(draft->path);
+    if (draft->temp_path == NULL) {
+        return ISO_NOMEM;
+    }
+    draft->kept = true;
+    return lock_part(draft, 0);
+}
+
+/* make  [in]  gives the draft its temporary file */
+static iso_status_t begin(const char *path, bool force,
+                          iso_status_t (*make)(iso_draft_t *draft),
+                          iso_draft_t **draft_out)
 {
     iso_status_t status = ISO_NOMEM;
     iso_draft_t *draft = iso_alloc_zeroed(1, sizeof *draft);
@@ -209,7 +277,7 @@ iso_status_t iso_draft_create(const char *path, bool force,
     if (draft->path != NULL && draft->folder != NULL) {
         status = check_final_name(draft);
         if (status == ISO_OK) {
-            status = create_file(draft);
+            status = make(draft);
         }
     }
     if (status != ISO_OK) {
@@ -218,6 +286,30 @@ iso_status_t iso_draft_create(const char *path, bool force,
     }
     *draft_out = draft;
     return ISO_OK;
+}
+
+iso_status_t iso_draft_create(const char *path, bool force,
+                              iso_draft_t **draft_out)
+{
+    return begin(path, force, create_file, draft_out);
+}
+
+iso_status_t iso_draft_create_part(const char *path, bool force,
+                                   iso_draft_t **draft_out)
+{
+    return begin(path, force, create_part, draft_out);
+}
+
+iso_status_t iso_draft_open_part(const char *path, bool force,
+                                 iso_draft_t **draft_out)
+{
+    return begin(path, force, open_part, draft_out);
+}
+
+void iso_draft_keep(iso_draft_t *draft)
+{
+    draft->kept = true;
+    track(draft->temp_path, NULL);
 }
 
 void iso_draft_close(iso_draft_t **draft)
@@ -231,7 +323,7 @@ void iso_draft_close(iso_draft_t **draft)
         (void)close(closing->file);
     }
     if (closing->temp_path != NULL) {
-        if (!closing->published) {
+        if (!closing->published && !closing->kept) {
             (void)unlink(closing->temp_path);
         }
         track(closing->temp_path, NULL);
@@ -433,6 +525,33 @@ iso_status_t iso_draft_publish(iso_draft_t *draft)
     return ISO_OK;
 }
 
+iso_status_t iso_draft_publish_part(const char *path, bool force)
+{
+    iso_draft_t *draft = NULL;
+    struct stat info;
+    char *part = part_of(path);
+
+    if (part == NULL) {
+        return ISO_NOMEM;
+    }
+    bool is_there = lstat(part, &info) == 0;
+
+    iso_free(part);
+    if (is_there) {
+        ISO_TRY(iso_draft_open_part(path, force, &draft));
+        iso_status_t status = iso_draft_publish(draft);
+        iso_draft_close(&draft);
+        return status;
+    }
+    if (lstat(path, &info) != 0) {
+        return iso_fail(ISO_INPUT,
+                        "'%s' was finished and is not there any more; give "
+                        "--force without --resume to make it again",
+                        path);
+    }
+    return ISO_OK;
+}
+
 iso_status_t iso_draft_replace(iso_draft_t *draft)
 {
     ISO_ASSERT(!draft->published);
@@ -446,8 +565,8 @@ iso_status_t iso_draft_replace(iso_draft_t *draft)
 
 void iso_draft_withdraw(iso_draft_t *draft)
 {
-    if (draft->published) {
-        (void)unlink(draft->path);
+    if (draft->published && rename(draft->path, draft->temp_path) == 0) {
+        draft->published = false;
         sync_folder(draft);
     }
 }

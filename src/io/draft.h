@@ -34,7 +34,24 @@ typedef struct iso_draft iso_draft_t;
 iso_status_t iso_draft_create(const char *path, bool force,
                               iso_draft_t **draft_out);
 
-/* Close; the temporary file is removed, a published one stays. */
+/*
+ * As above, but the temporary name is path with ".part" behind it, which
+ * another process can go on with. A part that is there is replaced: whoever
+ * calls this knows that nobody writes to it.
+ */
+iso_status_t iso_draft_create_part(const char *path, bool force,
+                                   iso_draft_t **draft_out);
+
+/* Go on with the part that is there; it is kept (below). Errors: ISO_INPUT
+ * when it is missing or not a regular file; ISO_IO as above. */
+iso_status_t iso_draft_open_part(const char *path, bool force,
+                                 iso_draft_t **draft_out);
+
+/* From here on closing, or a signal, leaves the temporary file. */
+void iso_draft_keep(iso_draft_t *draft);
+
+/* Close; the temporary file is removed unless it is kept, a published one
+ * stays. */
 void iso_draft_close(iso_draft_t **draft);
 
 /*
@@ -94,6 +111,10 @@ iso_status_t iso_draft_sync(iso_draft_t *draft);
  */
 iso_status_t iso_draft_publish(iso_draft_t *draft);
 
+/* Give the part of a path its name, if there is one; else the name must be
+ * there. Errors: ISO_IO; ISO_INPUT when neither is. */
+iso_status_t iso_draft_publish_part(const char *path, bool force);
+
 /*
  * Rename to the final name, whatever is there, and flush nothing: for a file
  * that can be made again, whose readers see whether it is whole. Errors:
@@ -101,7 +122,8 @@ iso_status_t iso_draft_publish(iso_draft_t *draft);
  */
 iso_status_t iso_draft_replace(iso_draft_t *draft);
 
-/* Remove a published file again: another one of the same job failed. */
+/* Give a published file its temporary name back, as if it had not been
+ * published: another one of the same job failed. */
 void iso_draft_withdraw(iso_draft_t *draft);
 
 #endif

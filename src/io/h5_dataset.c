@@ -335,6 +335,21 @@ iso_status_t iso_h5_dataset_open(hid_t parent, const char *name,
     return ISO_OK;
 }
 
+iso_status_t iso_h5_dataset_offset(hid_t dataset, size_t *offset_out)
+{
+    hid_t creation = H5Dget_create_plist(dataset);
+    bool contiguous =
+        creation >= 0 && H5Pget_layout(creation) == H5D_CONTIGUOUS;
+    haddr_t offset = H5Dget_offset(dataset);
+
+    iso_h5_close(&creation);
+    if (!contiguous) {
+        return iso_fail(ISO_INPUT, "its elements do not lie in one piece");
+    }
+    *offset_out = offset == HADDR_UNDEF ? 0 : (size_t)offset;
+    return ISO_OK;
+}
+
 /* -- slabs -- */
 
 /* Indices [first, first + count) of one axis. */

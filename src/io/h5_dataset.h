@@ -63,6 +63,12 @@ iso_status_t iso_h5_dataset_write(hid_t dataset, const iso_tensor_t *header,
                                   const void *data);
 
 /*
+ * Where in the file the elements of a contiguous dataset begin, in bytes; 0
+ * for one without elements. Errors: ISO_INPUT: it is not contiguous.
+ */
+iso_status_t iso_h5_dataset_offset(hid_t dataset, size_t *offset_out);
+
+/*
  * Read indices [first, first + count) of one axis, which need not be the
  * first; of a scalar, axis 0 has one index.
  *

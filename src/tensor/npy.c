@@ -335,6 +335,11 @@ iso_status_t iso_npy_write(iso_npy_t *npy, int64_t first, int64_t count,
     return write_at(npy, offset, data, bytes);
 }
 
+size_t iso_npy_offset(const iso_npy_t *npy)
+{
+    return npy->data_offset;
+}
+
 iso_status_t iso_npy_close(iso_npy_t **npy)
 {
     iso_npy_t *closing = *npy;

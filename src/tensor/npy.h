@@ -41,6 +41,9 @@ iso_status_t iso_npy_read(iso_npy_t *npy, int64_t first, int64_t count,
 iso_status_t iso_npy_write(iso_npy_t *npy, int64_t first, int64_t count,
                            const void *data);
 
+/* Where in the file row 0 begins, in bytes; rows lie behind each other. */
+size_t iso_npy_offset(const iso_npy_t *npy);
+
 /* Flush to disk (fsync) and close a written file, or close a read one. Sets
  * *npy to NULL also on failure. */
 iso_status_t iso_npy_close(iso_npy_t **npy);

@@ -5,12 +5,19 @@
 #include "tools/commands.h"
 #include "tools/job.h"
 #include "tools/job_arguments.h"
+#include "tools/number_option.h"
 
 #include <stdlib.h>
 
-enum { MOST_PLACES = 64 };
+enum { MOST_PLACES = 64, DEFAULT_SYNC_S = 60 };
 
-enum { OPT_FORCE = ISO_JOB_OPT_OWN, OPT_PACKED, OPT_REPORT };
+enum {
+    OPT_FORCE = ISO_JOB_OPT_OWN,
+    OPT_PACKED,
+    OPT_REPORT,
+    OPT_RESUME,
+    OPT_SYNC
+};
 
 static const struct argp_option run_options[] = {
     {"input", 'i', "[NAME=]FILE", 0,
@@ -23,6 +30,14 @@ static const struct argp_option run_options[] = {
                     ISO_JOB_THREADS),
     ISO_STRICT_OPTION,
     {"force", OPT_FORCE, NULL, 0, "Replace outputs that exist", 0},
+    {"resume", OPT_RESUME, NULL, 0,
+     "Go on where an earlier job with these outputs ended; begin where there "
+     "was none, do nothing where it finished",
+     0},
+    {"sync", OPT_SYNC, "SECONDS", 0,
+     "Flush outputs and ledger to the disk so often (default: 60; 0: about "
+     "once a second)",
+     0},
     {"packed", OPT_PACKED, "DIR", 0,
      "Keep packed weights in this folder of the node, for the next run to "
      "start "
@@ -64,6 +79,11 @@ static iso_status_t set_option(void *input, int key, const char *value)
     case OPT_FORCE:
         run->force = true;
         return ISO_OK;
+    case OPT_RESUME:
+        run->resume = true;
+        return ISO_OK;
+    case OPT_SYNC:
+        return iso_number_option_seconds(value, "--sync", &run->sync_s);
     case OPT_PACKED:
         run->packed_path = value;
         return ISO_OK;
@@ -109,7 +129,8 @@ static iso_status_t read_arguments(int argc, char **argv,
 int iso_cmd_run(int argc, char **argv)
 {
     run_arguments_t arguments = {
-        .job = {.run = {.packed_path = getenv("ISOTOME_PACKED")},
+        .job = {.run = {.packed_path = getenv("ISOTOME_PACKED"),
+                        .sync_s = DEFAULT_SYNC_S},
                 .takes_strict = true}};
     iso_status_t status = iso_job_begin(read_arguments(argc, argv, &arguments));
 

@@ -176,10 +176,13 @@ iso_status_t iso_equiv_columns_begin(const char *place, bool force,
     if (columns == NULL) {
         return ISO_NOMEM;
     }
-    iso_status_t status = iso_array_out_begin(force, &columns->out);
+    iso_status_t status = iso_array_out_begin(force, false, &columns->out);
 
     for (int i = 0; i < COLUMN_COUNT && status == ISO_OK; i++) {
         status = add_column(place, table, (column_t)i, columns);
+    }
+    if (status == ISO_OK) {
+        status = iso_array_out_start(columns->out);
     }
     if (status != ISO_OK) {
         iso_equiv_columns_abandon(&columns);

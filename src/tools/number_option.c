@@ -16,6 +16,20 @@ iso_status_t iso_number_option_count(const char *text, const char *option,
     return ISO_OK;
 }
 
+iso_status_t iso_number_option_seconds(const char *text, const char *option,
+                                       double *seconds_out)
+{
+    double seconds = 0;
+
+    ISO_TRY(iso_text_parse_double(text, option, &seconds));
+    if (seconds < 0) {
+        return iso_fail(ISO_INVAL, "%s: '%s' is less than 0 seconds", option,
+                        text);
+    }
+    *seconds_out = seconds;
+    return ISO_OK;
+}
+
 iso_status_t iso_number_option_threads(const char *text, int *threads_out)
 {
     return iso_number_option_count(text, "--threads", MOST_THREADS,

@@ -16,6 +16,10 @@
 iso_status_t iso_number_option_count(const char *text, const char *option,
                                      int most, int *count_out);
 
+/* A number of seconds, 0 or more. option [in] "--sync" */
+iso_status_t iso_number_option_seconds(const char *text, const char *option,
+                                       double *seconds_out);
+
 /* Of --threads. */
 iso_status_t iso_number_option_threads(const char *text, int *threads_out);
 

@@ -1,5 +1,7 @@
 #include "tools/signals.h"
 
+#include "isotome/run.h"
+
 #include "io/draft.h"
 
 #include <signal.h>
@@ -9,6 +11,9 @@
  * and the second must not end the process while files are left. */
 static void end_program(int number)
 {
+    if (iso_run_interrupt()) {
+        return;
+    }
     iso_draft_remove_all();
     (void)signal(number, SIG_DFL);
     (void)raise(number);
@@ -16,7 +21,7 @@ static void end_program(int number)
 
 void iso_signals_set(void)
 {
-    static const int numbers[] = {SIGHUP, SIGINT, SIGTERM};
+    static const int numbers[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         struct sigaction before;

@@ -71,7 +71,7 @@ static void send_all(int64_t fails_at, int wrong_id)
     if (iso_par_size(MPI_COMM_WORLD) < 2) {
         return;
     }
-    CU_ASSERT_EQUAL_FATAL(iso_stop_create(MPI_COMM_WORLD, &stop), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_stop_create(MPI_COMM_WORLD, 0, &stop), ISO_OK);
     if (rank < 2) {
         channel = channel_to(1 - rank, rank == 1, rank == 1 ? wrong_id : 4);
     }
@@ -150,14 +150,14 @@ static void test_everyone_may_stop_at_once(void)
         MPI_Request never = MPI_REQUEST_NULL;
         int nothing = 0;
 
-        CU_ASSERT_EQUAL_FATAL(iso_stop_create(MPI_COMM_WORLD, &stop), ISO_OK);
+        CU_ASSERT_EQUAL_FATAL(iso_stop_create(MPI_COMM_WORLD, 0, &stop), ISO_OK);
         if (rank < raising) {
             iso_stop_raise(stop);
             iso_stop_raise(stop);
         } else if (raising > 0) {
             MPI_Irecv(&nothing, 1, MPI_INT, rank, 99, MPI_COMM_WORLD, &never);
-            CU_ASSERT_FALSE(iso_stop_wait(stop, &never));
-            CU_ASSERT_FALSE(iso_stop_wait(stop, &never));
+            CU_ASSERT_FALSE(iso_stop_wait(stop, 0, &never));
+            CU_ASSERT_FALSE(iso_stop_wait(stop, 0, &never));
             MPI_Cancel(&never);
             MPI_Wait(&never, MPI_STATUS_IGNORE);
         }

@@ -62,9 +62,8 @@ until_true() {
 
 # Rows of the output have been written, under the temporary name.
 is_writing() {
-    local files=(out/y.npy.*.tmp)
-    [ -e "${files[0]}" ] &&
-        [ "$(tail -c +129 "${files[0]}" | head -c 1024 | tr -d '\0' | wc -c)" -gt 0 ]
+    [ -e out/y.npy.part ] &&
+        [ "$(tail -c +129 out/y.npy.part | head -c 1024 | tr -d '\0' | wc -c)" -gt 0 ]
 }
 
 # start RANKS INPUT [OPTION...]: the long run in the background, job is its
@@ -98,6 +97,14 @@ gone() {
     for process in "$job" $ranks; do
         ! kill -0 "$process" 2>/dev/null || return 1
     done
+}
+
+# parts_or_nothing: what a later job can go on with, or nothing.
+parts_or_nothing() {
+    case "$(ls out | tr '\n' ' ')" in
+    "" | "y.npy.ledger y.npy.part ") ;;
+    *) fail "left behind in out: $(ls out)" ;;
+    esac
 }
 
 # ends WHAT: the job and all its processes end; code is its exit code.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What breaks in the middle of a run: killed ranks, a killed mpirun, inputs
 # that shrink or turn out bad. The job ends, and nothing is under the output's
-# name.
+# name (test_resume.sh goes on with what is left).
 . "$ISO_SOURCE_DIR/tests/support/lib.sh"
 . "$ISO_SOURCE_DIR/tests/support/jobs.sh"
 make_long_run
@@ -9,17 +9,17 @@ make_long_run
 start 3 x.npy --micro-batch 4
 kill -KILL "$(process_of 1)"
 ends "a rank is killed"
-nothing_left out
+parts_or_nothing
 
 start 3 x.npy --micro-batch 4
 kill -KILL "$(process_of 0)"
 ends "the rank that writes is killed"
-nothing_left out
+parts_or_nothing
 
 start 3 x.npy --micro-batch 4
 kill -TERM "$job"
 ends "mpirun is told to end"
-nothing_left out
+parts_or_nothing
 
 start 3 x.npy --micro-batch 4
 kill -KILL "$job"
@@ -33,8 +33,8 @@ ranks=
 until_true is_writing
 kill -TERM "$job"
 ends "one process is told to end"
-[ "$code" -eq 143 ] || fail "exit code $code after SIGTERM, expected 143"
-nothing_left out
+[ "$code" -eq 6 ] || fail "exit code $code after SIGTERM, expected 6"
+parts_or_nothing
 
 # An input shrinks while it is read.
 cp x.npy shrinking.npy
@@ -42,10 +42,11 @@ start 3 shrinking.npy --micro-batch 4
 truncate -s 2000 shrinking.npy
 ends "an input shrinks"
 [ "$code" -eq 4 ] || fail "exit code $code, expected 4"
-[ "$(grep -c '^isotome: ' log.txt)" -eq 1 ] || fail "expected one line: $(cat log.txt)"
 grep -qE "^isotome: rank 2 on .*: samples [0-9]+ to [0-9]+: 'shrinking.npy' ends" log.txt ||
     fail "unexpected message: $(cat log.txt)"
-nothing_left out
+parts_or_nothing
+
+rm -f out/*
 
 # A sample that cannot be computed: row 9 asks for row 99 of a table.
 make_table table 64 <<'END'

@@ -1,5 +1,6 @@
 #include "isotome/error.h"
 
+#include "base/digest.h"
 #include "base/mem.h"
 #include "io/array_in.h"
 #include "io/array_out.h"
@@ -41,7 +42,7 @@ static iso_array_out_t *begin(bool force)
 {
     iso_array_out_t *out = NULL;
 
-    CU_ASSERT_EQUAL_FATAL(iso_array_out_begin(force, &out), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_array_out_begin(force, false, &out), ISO_OK);
     return out;
 }
 
@@ -52,6 +53,11 @@ static int add(iso_array_out_t *out, const char *place)
     CU_ASSERT_EQUAL_FATAL(iso_array_out_add(out, place, &header, &index),
                           ISO_OK);
     return index;
+}
+
+static void start(iso_array_out_t *out)
+{
+    CU_ASSERT_EQUAL_FATAL(iso_array_out_start(out), ISO_OK);
 }
 
 static void refuse(iso_array_out_t *out, const char *place, iso_status_t status,
@@ -90,6 +96,7 @@ static void test_all_appear_at_the_end(void)
     for (int i = 0; i < 5; i++) {
         CU_ASSERT_EQUAL(add(out, places[i]), i);
     }
+    start(out);
     for (int row = 3; row >= 0; row--) {
         for (int i = 0; i < 5; i++) {
             CU_ASSERT_EQUAL(iso_array_out_write(out, i, row, 1, values[row]),
@@ -107,12 +114,81 @@ static void test_all_appear_at_the_end(void)
     scratch_clear();
 }
 
+/* Parts that are kept are gone on with, also after rows were written that
+ * nobody knows of. */
+static void test_parts_are_gone_on_with(void)
+{
+    static const char *const places[] = {"y.npy", "y.h5:/a/b", "y.h5:/c"};
+    iso_array_out_t *out = begin(false);
+    uint64_t digest = 0;
+    int index = -1;
+
+    for (int i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL(add(out, places[i]), i);
+    }
+    start(out);
+    for (int i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL(iso_array_out_write(out, i, 0, 2, values), ISO_OK);
+    }
+    iso_array_out_keep(out);
+    iso_array_out_abandon(&out);
+    CU_ASSERT(scratch_exists("y.npy.part") && scratch_exists("y.h5.part"));
+    CU_ASSERT_EQUAL(scratch_count(), 2);
+    CU_ASSERT_EQUAL_FATAL(iso_array_out_begin(false, true, &out), ISO_OK);
+    for (int i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL_FATAL(
+            iso_array_out_add(out, places[i], &header, &index), ISO_OK);
+        CU_ASSERT_EQUAL(iso_array_out_digest(out, i, 0, 2, &digest), ISO_OK);
+        CU_ASSERT_EQUAL(digest, iso_digest_of(values, 2 * sizeof values[0]));
+        CU_ASSERT_EQUAL(iso_array_out_digest(out, i, 2, 2, &digest), ISO_OK);
+        CU_ASSERT_NOT_EQUAL(digest,
+                            iso_digest_of(values[2], 2 * sizeof values[0]));
+    }
+    start(out);
+    for (int i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL(iso_array_out_write(out, i, 2, 2, values[2]), ISO_OK);
+    }
+    CU_ASSERT_EQUAL(iso_array_out_commit(&out), ISO_OK);
+    for (int i = 0; i < 3; i++) {
+        expect_values(places[i]);
+    }
+    scratch_clear();
+}
+
+static void test_other_parts_are_refused(void)
+{
+    iso_array_out_t *out = begin(false);
+    iso_tensor_t other = header;
+    int index = -1;
+
+    other.dims[0] = 5;
+    (void)add(out, "y.npy");
+    (void)add(out, "y.h5:/x");
+    start(out);
+    iso_array_out_keep(out);
+    iso_array_out_abandon(&out);
+    CU_ASSERT_EQUAL_FATAL(iso_array_out_begin(false, true, &out), ISO_OK);
+    CU_ASSERT_EQUAL(iso_array_out_add(out, "y.npy", &other, &index), ISO_INPUT);
+    CU_ASSERT(text_has("not what this job makes"));
+    CU_ASSERT_EQUAL(iso_array_out_add(out, "y.h5:/x", &other, &index),
+                    ISO_INPUT);
+    CU_ASSERT_EQUAL(iso_array_out_add(out, "y.h5:/z", &header, &index),
+                    ISO_INPUT);
+    CU_ASSERT_EQUAL(iso_array_out_add(out, "z.npy", &header, &index),
+                    ISO_INPUT);
+    CU_ASSERT(text_has("cannot open 'z.npy.part'"));
+    iso_array_out_abandon(&out);
+    CU_ASSERT_EQUAL(scratch_count(), 2);
+    scratch_clear();
+}
+
 static void test_abandoned_leaves_nothing(void)
 {
     iso_array_out_t *out = begin(false);
 
     (void)add(out, "y.npy");
     (void)add(out, "y.h5:/x");
+    start(out);
     CU_ASSERT_EQUAL(iso_array_out_write(out, 1, 0, 4, values), ISO_OK);
     CU_ASSERT_EQUAL(scratch_count(), 2);
     iso_array_out_abandon(&out);
@@ -138,6 +214,7 @@ static void test_existing_is_refused_or_replaced(void)
     iso_array_out_abandon(&out);
     out = begin(true);
     (void)add(out, "y.h5:/x");
+    start(out);
     CU_ASSERT_EQUAL(iso_array_out_write(out, 0, 0, 4, values), ISO_OK);
     free(scratch_load("y.h5", &size));
     CU_ASSERT_EQUAL(size, 3);
@@ -163,6 +240,7 @@ static void test_bad_places(void)
     refuse(out, "none/y.h5:/x", ISO_IO, "there is no folder 'none'");
     refuse(out, "y.txt", ISO_INVAL, "FILE.npy");
     CU_ASSERT_EQUAL(add(out, "y.h5:/a/bc"), 2);
+    start(out);
     for (int i = 0; i < 3; i++) {
         CU_ASSERT_EQUAL(iso_array_out_write(out, i, 0, 4, values), ISO_OK);
     }
@@ -188,6 +266,7 @@ static void test_bad_headers_and_rows(void)
                         ISO_OK);
     CU_ASSERT_EQUAL(scratch_count(), 0);
     index = add(out, "y.h5:/x");
+    start(out);
     CU_ASSERT_EQUAL(iso_array_out_write(out, index, 0, 5, values), ISO_INVAL);
     CU_ASSERT(text_has("y.h5") && text_has("/x"));
     CU_ASSERT_EQUAL(iso_array_out_write(out, index, -1, 1, values), ISO_INVAL);
@@ -215,10 +294,13 @@ static void test_every_dtype(void)
             (void)snprintf(place, sizeof place, "y.h5:/%d/%d", dtype, i);
             CU_ASSERT_EQUAL(iso_array_out_add(out, place, &shapes[i], &index),
                             ISO_OK);
-            CU_ASSERT_EQUAL(
-                iso_array_out_write(out, index, 0, i == 0 ? 1 : 2, bytes),
-                ISO_OK);
+            CU_ASSERT_EQUAL(index, 3 * dtype + i);
         }
+    }
+    start(out);
+    for (int i = 0; i < 3 * ISO_DTYPE_COUNT; i++) {
+        CU_ASSERT_EQUAL(
+            iso_array_out_write(out, i, 0, i % 3 == 0 ? 1 : 2, bytes), ISO_OK);
     }
     CU_ASSERT_EQUAL(iso_array_out_commit(&out), ISO_OK);
     for (int i = 0; i < 3 * ISO_DTYPE_COUNT; i++) {
@@ -287,6 +369,7 @@ static void test_write_fails_later(void)
 
     (void)add(out, "a.npy");
     (void)add(out, "y.h5:/a/x");
+    start(out);
     limit_file_size(10);
     CU_ASSERT_EQUAL(iso_array_out_write(out, 1, 0, 4, values), ISO_IO);
     CU_ASSERT(text_has("disk full") && text_has("y.h5"));
@@ -317,12 +400,15 @@ static iso_status_t write_two(void)
     iso_array_out_t *out = NULL;
     int index = 0;
 
-    iso_status_t status = iso_array_out_begin(false, &out);
+    iso_status_t status = iso_array_out_begin(false, false, &out);
     if (status == ISO_OK) {
         status = iso_array_out_add(out, "a.npy", &header, &index);
     }
     if (status == ISO_OK) {
         status = iso_array_out_add(out, "n=b.h5:/g/x", &header, &index);
+    }
+    if (status == ISO_OK) {
+        status = iso_array_out_start(out);
     }
     if (status == ISO_OK) {
         status = iso_array_out_write(out, index, 0, 4, values);
@@ -365,6 +451,8 @@ int main(void)
 {
     CU_TestInfo tests[] = {
         {"all appear at the end", test_all_appear_at_the_end},
+        {"parts are gone on with", test_parts_are_gone_on_with},
+        {"other parts are refused", test_other_parts_are_refused},
         {"abandoned leaves nothing", test_abandoned_leaves_nothing},
         {"nothing to write", test_nothing_to_write},
         {"existing is refused or replaced",
