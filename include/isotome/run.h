@@ -41,6 +41,8 @@ typedef struct iso_run_options {
                                * to the disk to the next; >= 0 */
     bool progress;            /* show it on stderr */
     const char *report_path;  /* JSON report; NULL: none */
+    const char *status_path;  /* JSON of how far the job is, written again
+                               * every few seconds; NULL: none */
     const char *packed_path;  /* folder of this node in which packed weights
                                * are kept for the next run; NULL: none. Ranks
                                * may have different ones */

@@ -53,16 +53,24 @@ static iso_status_t check_target(const iso_run_options_t *options,
     return status;
 }
 
+/* other may be NULL. */
+static iso_status_t check_apart(const char *path, const char *other,
+                                const char *what)
+{
+    if (other == NULL || !iso_draft_same_name(path, other)) {
+        return ISO_OK;
+    }
+    return iso_fail(ISO_INVAL,
+                    "'%s' is named for an output and for %s; give each a file "
+                    "of its own",
+                    path, what);
+}
+
 static iso_status_t check_output(const iso_run_options_t *options,
                                  const char *path)
 {
-    if (options->report_path != NULL &&
-        iso_draft_same_name(path, options->report_path)) {
-        return iso_fail(ISO_INVAL,
-                        "'%s' is named for an output and for the report; give "
-                        "each a file of its own",
-                        path);
-    }
+    ISO_TRY(check_apart(path, options->report_path, "the report"));
+    ISO_TRY(check_apart(path, options->status_path, "the status"));
     return check_target(options, path);
 }
 
@@ -72,6 +80,9 @@ iso_status_t iso_overwrite_check(const iso_run_options_t *options)
 
     if (options->report_path != NULL) {
         status = check_target(options, options->report_path);
+    }
+    if (status == ISO_OK && options->status_path != NULL) {
+        status = check_target(options, options->status_path);
     }
     for (int i = 0; status == ISO_OK && i < options->n_outputs; i++) {
         iso_place_t place;

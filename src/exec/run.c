@@ -54,6 +54,7 @@ typedef struct job {
     iso_packed_t *packed; /* NULL: none */
     iso_load_t *load;
     iso_progress_t progress;
+    iso_pulse_t *pulse; /* NULL: none is wanted */
     iso_times_t times;
 } job_t;
 
@@ -239,6 +240,7 @@ static iso_status_t make_worker(job_t *job)
         .feed = job->feed,
         .deliver = job->deliver,
         .watch = job->watch,
+        .pulse = job->pulse,
     };
 
     for (int form = 0; form < ISO_FORM_COUNT; form++) {
@@ -302,6 +304,21 @@ static void keep_packed(job_t *job)
     job->times.load_s += iso_clock_s() - begin_s;
 }
 
+/* Collective. */
+static iso_status_t create_pulse(job_t *job)
+{
+    const iso_pulse_spec_t spec = {
+        .path = is_interruptible(job) ? job->options->status_path : NULL,
+        .stage = stage_of(job),
+        .worker =
+            is_idle(job) ? 0 : iso_plan_part(job->plan.plan, job->rank)->worker,
+        .begin = job->batches.begin,
+        .samples = job->batches.samples,
+    };
+
+    return iso_pulse_create(&spec, job->comm, &job->pulse);
+}
+
 /* Outputs first: a name that is taken should not cost a load. Collective. */
 static iso_status_t prepare(job_t *job)
 {
@@ -316,6 +333,7 @@ static iso_status_t prepare(job_t *job)
         return ISO_OK;
     }
     ISO_TRY(iso_adopt(job->comm, &job->adopted));
+    ISO_TRY(create_pulse(job));
     ISO_CHECK_MPI(MPI_Comm_split(job->comm,
                                  is_idle(job) ? MPI_UNDEFINED : stage_of(job),
                                  job->rank, &job->team));
@@ -405,6 +423,7 @@ static iso_status_t work(job_t *job)
     if (job->worker != NULL) {
         iso_worker_finish(job->worker);
     }
+    iso_pulse_stop(job->pulse);
     iso_stop_destroy(&stop);
     return status;
 }
@@ -661,6 +680,7 @@ static iso_status_t run(job_t *job, MPI_Comm comm, FILE *table)
     iso_status_t status = run_job(job, table);
 
     keep_finished(job);
+    iso_pulse_close(&job->pulse, status);
     free_job(job);
     iso_interrupt_enter(ISO_INTERRUPT_NONE);
     ISO_CHECK_MPI(MPI_Comm_free(&job->comm));

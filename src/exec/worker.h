@@ -14,6 +14,7 @@
 #include "exec/deliver.h"
 #include "exec/feed.h"
 #include "exec/progress.h"
+#include "exec/pulse.h"
 #include "exec/route.h"
 #include "exec/team.h"
 #include "exec/times.h"
@@ -30,6 +31,7 @@ typedef struct iso_worker_spec {
     iso_feed_t *feed;         /* reserved by the worker */
     iso_deliver_t *deliver;   /* of the last stage; else NULL */
     iso_progress_t *progress; /* NULL: silent */
+    iso_pulse_t *pulse;       /* NULL: none */
     const iso_watch_t *watch; /* NULL: nobody watches */
 } iso_worker_spec_t;
 

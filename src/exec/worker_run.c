@@ -225,6 +225,13 @@ static iso_status_t run_batch(iso_worker_t *worker, int64_t index,
     return give_out(worker, index, form, stop, times, ready);
 }
 
+/* Done when micro-batch index is next. */
+static int64_t samples_before(const iso_batches_t *batches, int64_t index)
+{
+    return index < batches->count ? iso_batches_first(batches, index)
+                                  : batches->samples;
+}
+
 iso_status_t iso_worker_run(iso_worker_t *worker, int64_t first, int64_t end,
                             iso_stop_t *stop, iso_times_t *times)
 {
@@ -236,11 +243,17 @@ iso_status_t iso_worker_run(iso_worker_t *worker, int64_t first, int64_t end,
     int64_t index = first;
 
     for (; index < end && status == ISO_OK && ready; index++) {
+        iso_pulse_beat(worker->spec.pulse, samples_before(batches, index),
+                       times);
         status = run_batch(worker, index, stop, times, &ready);
         if (status == ISO_OK && ready && progress != NULL) {
             iso_progress_update(progress, iso_batches_end(batches, index));
         }
     }
+    iso_pulse_end(
+        worker->spec.pulse,
+        samples_before(batches, status == ISO_OK && ready ? index : index - 1),
+        times);
     if (status != ISO_OK) {
         iso_stop_raise(stop);
     }

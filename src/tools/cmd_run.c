@@ -16,6 +16,7 @@ enum {
     OPT_PACKED,
     OPT_REPORT,
     OPT_RESUME,
+    OPT_STATUS,
     OPT_SYNC
 };
 
@@ -45,6 +46,8 @@ static const struct argp_option run_options[] = {
      0},
     {"report", OPT_REPORT, "R.json", 0, "Write where the time went as JSON too",
      0},
+    {"status", OPT_STATUS, "F.json", 0,
+     "Write how far the job and each rank is, every few seconds", 0},
     {"quiet", 'q', NULL, 0, "No progress and no table", 0},
     {0},
 };
@@ -81,6 +84,9 @@ static iso_status_t set_option(void *input, int key, const char *value)
         return ISO_OK;
     case OPT_RESUME:
         run->resume = true;
+        return ISO_OK;
+    case OPT_STATUS:
+        run->status_path = value;
         return ISO_OK;
     case OPT_SYNC:
         return iso_number_option_seconds(value, "--sync", &run->sync_s);

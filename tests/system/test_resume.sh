@@ -48,6 +48,26 @@ for signal in USR1 TERM; do
     same out/y.npy whole.npy
 done
 
+# A file says how far the job is.
+is_further() {
+    [ "$(sed -n 's/^  "done": \([0-9]*\),$/\1/p' status.json 2>/dev/null || true)" -gt 0 ] 2>/dev/null
+}
+start_throttled --status status.json
+until_true is_further
+grep -q '"state": "running"' status.json || fail "not running: $(cat status.json)"
+[ "$(grep -c '"heard_s_ago"' status.json)" -eq 3 ] || fail "not three ranks: $(cat status.json)"
+kill -USR1 "$job"
+ends "a job with a status file"
+grep -q '"state": "interrupted"' status.json || fail "not interrupted: $(cat status.json)"
+on 2 "$ISOTOME" run long.h5 -q -i x.npy -o out/y.npy --resume --status status.json
+grep -q '"state": "finished"' status.json || fail "not finished: $(cat status.json)"
+grep -q "\"done\": $samples," status.json || fail "not all done: $(cat status.json)"
+same out/y.npy whole.npy
+expect 2 "named for an output and for the status" \
+    "$ISOTOME" run long.h5 -q -i x.npy -o out/z.npy --status out/z.npy
+expect 1 "there is no folder 'none'" \
+    on 2 "$ISOTOME" run long.h5 -q -i x.npy -o out/z.npy --status none/s.json
+
 # What is finished is not computed again, and not replaced unasked.
 start_throttled
 until_true records
