@@ -46,6 +46,10 @@ typedef struct iso_run_options {
     const char *packed_path;  /* folder of this node in which packed weights
                                * are kept for the next run; NULL: none. Ranks
                                * may have different ones */
+    double deadline_s;         /* a longer wait for other ranks ends the process
+                                * with a message; 0: none; < 0: by the plan */
+    bool verify_transfers;     /* check what is sent between ranks by digests;
+                                * the same on all */
 } iso_run_options_t;
 
 /*
@@ -56,6 +60,8 @@ typedef struct iso_run_options {
  * ISO_DISAGREE when ranks differ in program, model, weights, split, plan or
  * inputs;
  * ISO_INVAL, ISO_INPUT, ISO_SHAPE, ISO_UNSUPPORTED, ISO_IO, ISO_NOMEM.
+ * A deadline that passes, or a host that does not answer, ends the process
+ * with exit code 5 (par/watchdog.h).
  * On a failure no output exists under its name (one that existed before is
  * untouched), but for one case: a report or table that cannot be written at
  * the very end fails the call, with all outputs complete.

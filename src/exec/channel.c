@@ -2,6 +2,7 @@
 
 #include "isotome/error.h"
 
+#include "base/digest.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "par/par.h"
@@ -27,7 +28,9 @@ typedef struct header {
     int32_t parcel;
     int32_t dtype;
     int32_t rank; /* of the tensor */
-    int32_t unused[5];
+    int32_t unused;
+    uint64_t digest; /* of the elements; 0: not verified */
+    uint64_t spare;
 } header_t;
 
 _Static_assert(sizeof(header_t) <= HEADER_BYTES, "header must fit");
@@ -40,6 +43,7 @@ typedef struct slot {
 
 struct iso_channel {
     bool sends;
+    bool verifies;
     int peer;
     int n_slots;
     int n_parcels;
@@ -108,6 +112,7 @@ iso_status_t iso_channel_create(const iso_channel_spec_t *spec, MPI_Comm comm,
         return ISO_NOMEM;
     }
     channel->sends = spec->sends;
+    channel->verifies = spec->verifies;
     channel->peer = spec->peer;
     channel->n_slots = spec->n_slots;
     channel->n_parcels = spec->n_parcels;
@@ -168,7 +173,50 @@ static header_t header_of(const iso_channel_t *channel, int64_t index,
     header.rank = tensor->rank;
     memcpy(header.dims, tensor->dims,
            (size_t)tensor->rank * sizeof tensor->dims[0]);
+    if (channel->verifies) {
+        header.digest = iso_digest_of(iso_channel_payload(channel, index, i),
+                                      (size_t)header.bytes);
+    }
     return header;
+}
+
+/* Is the digest all that differs? */
+static bool has_other_elements(const header_t *expected, header_t found)
+{
+    found.digest = expected->digest;
+    return memcmp(&found, expected, sizeof found) == 0;
+}
+
+static iso_status_t fail_header(const iso_channel_t *channel, int64_t index,
+                                int i, const header_t *expected,
+                                const header_t *found)
+{
+    const char *name = channel->parcels[i].name;
+
+    if (has_other_elements(expected, *found)) {
+        return iso_fail(ISO_DISAGREE,
+                        "'%s' of micro-batch %" PRId64
+                        " from rank %d was damaged on its way: digest "
+                        "%016" PRIx64 ", expected %016" PRIx64
+                        "; see to the network and the memory of both hosts",
+                        name, index, channel->peer, expected->digest,
+                        found->digest);
+    }
+    if (found->parcel == expected->parcel && found->bytes == expected->bytes &&
+        found->micro_batch == expected->micro_batch) {
+        return iso_fail(ISO_DISAGREE,
+                        "message from rank %d for micro-batch %" PRId64
+                        " is damaged: no header where '%s' begins; see to the "
+                        "network and the memory of both hosts",
+                        channel->peer, index, name);
+    }
+    return iso_fail(
+        ISO_DISAGREE,
+        "message from rank %d: expected tensor %d ('%s') of micro-batch "
+        "%" PRId64 ", %" PRIu64 " bytes; found tensor %d of micro-batch "
+        "%" PRId64 ", %" PRIu64 " bytes",
+        channel->peer, expected->parcel, name, index, expected->bytes,
+        found->parcel, found->micro_batch, found->bytes);
 }
 
 static iso_status_t check_headers(const iso_channel_t *channel, int64_t index,
@@ -184,21 +232,22 @@ static iso_status_t check_headers(const iso_channel_t *channel, int64_t index,
         if (memcmp(&found, &expected, sizeof found) == 0) {
             continue;
         }
-        if (found.magic != MAGIC) {
-            return iso_fail(ISO_DISAGREE,
-                            "message from rank %d for micro-batch %" PRId64
-                            " is damaged: no header where '%s' begins",
-                            channel->peer, index, channel->parcels[i].name);
-        }
-        return iso_fail(
-            ISO_DISAGREE,
-            "message from rank %d: expected tensor %d ('%s') of micro-batch "
-            "%" PRId64 ", %" PRIu64 " bytes; found tensor %d of micro-batch "
-            "%" PRId64 ", %" PRIu64 " bytes",
-            channel->peer, expected.parcel, channel->parcels[i].name, index,
-            expected.bytes, found.parcel, found.micro_batch, found.bytes);
+        return fail_header(channel, index, i, &expected, &found);
     }
     return ISO_OK;
+}
+
+static void begin_wait(const iso_channel_t *channel, int64_t index)
+{
+    const iso_wait_t wait = {
+        .kind = channel->sends ? ISO_WAIT_SEND : ISO_WAIT_RECEIVE,
+        .value = channel->parcels[0].name,
+        .micro_batch = index,
+        .peer = channel->peer,
+        .n_peers = 1,
+    };
+
+    iso_wait_begin(&wait);
 }
 
 iso_status_t iso_channel_acquire(iso_channel_t *channel, int64_t index,
@@ -209,7 +258,9 @@ iso_status_t iso_channel_acquire(iso_channel_t *channel, int64_t index,
 
     *ready_out = true;
     if (slot->active) {
+        begin_wait(channel, index);
         *ready_out = iso_stop_wait(stop, index, &slot->request);
+        iso_wait_end();
         slot->active = !*ready_out;
     }
     if (!*ready_out || channel->sends) {
@@ -289,12 +340,9 @@ static void drain(iso_channel_t *channel)
     unarm(channel);
 }
 
-void iso_channel_finish(iso_channel_t *channel)
+/* Sender: until all messages have been taken. */
+static void complete(iso_channel_t *channel)
 {
-    if (!channel->sends) {
-        drain(channel);
-        return;
-    }
     for (int i = 0; i < channel->n_slots; i++) {
         if (channel->slots[i].active) {
             ISO_CHECK_MPI(
@@ -303,6 +351,17 @@ void iso_channel_finish(iso_channel_t *channel)
         }
     }
     ISO_CHECK_MPI(MPI_Wait(&channel->announcement, MPI_STATUS_IGNORE));
+}
+
+void iso_channel_finish(iso_channel_t *channel)
+{
+    begin_wait(channel, channel->sends ? channel->started : channel->arrived);
+    if (channel->sends) {
+        complete(channel);
+    } else {
+        drain(channel);
+    }
+    iso_wait_end();
 }
 
 void iso_channel_destroy(iso_channel_t **channel)

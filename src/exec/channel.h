@@ -31,7 +31,8 @@ typedef struct iso_parcel {
 
 typedef struct iso_channel_spec {
     bool sends;
-    int peer; /* rank in comm */
+    bool verifies; /* elements, by digests; the same at both ends */
+    int peer;      /* rank in comm */
     int n_slots;
     int64_t n_batches; /* messages in the job */
     int n_parcels;
@@ -51,7 +52,8 @@ iso_status_t iso_channel_create(const iso_channel_spec_t *spec, MPI_Comm comm,
  * the receiver until the message is there; then its headers are checked.
  *
  * *ready_out  [out]  false when another rank stopped
- * Errors: ISO_DISAGREE when a header is not the expected one, with both.
+ * Errors: ISO_DISAGREE when a header is not the expected one, with both, or
+ * elements do not have its digest.
  */
 iso_status_t iso_channel_acquire(iso_channel_t *channel, int64_t index,
                                  iso_form_t form, iso_stop_t *stop,

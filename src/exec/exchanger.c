@@ -79,8 +79,10 @@ static iso_status_t make_buffers(iso_exchanger_t *exchanger)
     exchanger->out_buffer = iso_alloc(exchanger->out_bytes);
     exchanger->in_buffer = iso_alloc(exchanger->in_bytes);
     exchanger->requests = iso_alloc_zeroed(messages, sizeof(MPI_Request));
+    exchanger->sums = iso_alloc_zeroed(2 * (size_t)exchanger->n_workers,
+                                       sizeof *exchanger->sums);
     return exchanger->out_buffer != NULL && exchanger->in_buffer != NULL &&
-                   exchanger->requests != NULL
+                   exchanger->requests != NULL && exchanger->sums != NULL
                ? ISO_OK
                : ISO_NOMEM;
 }
@@ -101,6 +103,8 @@ iso_status_t iso_exchanger_create(const iso_exchanger_spec_t *spec,
     exchanger->worker = spec->worker;
     exchanger->n_steps = spec->n_exchanges;
     exchanger->most_count = spec->most_count > 0 ? spec->most_count : INT_MAX;
+    exchanger->first_rank = spec->first_rank;
+    exchanger->verifies = spec->verifies;
     exchanger->comm = comm;
     status = make_steps(spec, exchanger);
     if (status == ISO_OK) {
@@ -121,6 +125,7 @@ void iso_exchanger_destroy(iso_exchanger_t **exchanger)
     if (gone == NULL) {
         return;
     }
+    iso_free(gone->sums);
     iso_free(gone->requests);
     iso_free(gone->in_buffer);
     iso_free(gone->out_buffer);
@@ -146,9 +151,28 @@ static unsigned char *data_of(const iso_tensor_t *tensor, iso_dtype_t dtype,
     return tensor->data;
 }
 
-void iso_exchanger_run(iso_exchanger_t *exchanger, int number,
-                       const iso_tensor_t *input, const iso_tensor_t *output)
+/* For whom this worker waits: the only other one, or any. */
+static void begin_wait(const iso_exchanger_t *exchanger,
+                       const iso__step_t *step)
 {
+    const bool is_pair = exchanger->n_workers == 2;
+    const int other = is_pair ? 1 - exchanger->worker : 0;
+    const iso_wait_t wait = {
+        .kind = ISO_WAIT_EXCHANGE,
+        .op = iso_exchange_kind_string(step->kind),
+        .value = step->value,
+        .peer = exchanger->first_rank + other,
+        .n_peers = is_pair ? 1 : exchanger->n_workers,
+    };
+
+    iso_wait_begin(&wait);
+}
+
+iso_status_t iso_exchanger_run(iso_exchanger_t *exchanger, int number,
+                               const iso_tensor_t *input,
+                               const iso_tensor_t *output)
+{
+    iso_status_t status = ISO_OK;
     iso__step_t *step;
 
     ISO_ASSERT(number >= 0 && number < exchanger->n_steps);
@@ -159,9 +183,12 @@ void iso_exchanger_run(iso_exchanger_t *exchanger, int number,
     unsigned char *to = data_of(output, step->dtype, step->in.tensor_bytes);
 
     if (step->value_bytes > 0) {
-        iso__step_run(exchanger, step, from, to);
+        begin_wait(exchanger, step);
+        status = iso__step_run(exchanger, step, from, to);
+        iso_wait_end();
     }
     step->n_runs++;
+    return status;
 }
 
 double iso_exchanger_sent_bytes(const iso_exchanger_t *exchanger, int number)

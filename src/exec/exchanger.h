@@ -31,6 +31,8 @@ typedef struct iso_exchanger_spec {
     const iso_exchange_t *exchanges; /* (n_exchanges) the same everywhere */
     int n_exchanges;
     int worker;
+    int first_rank; /* of worker 0 in the job, for messages */
+    bool verifies;  /* what is exchanged, by digests; the same everywhere */
     int most_count; /* largest count for MPI; 0: what an int holds. The same
                      * everywhere; tests make it small */
 } iso_exchanger_spec_t;
@@ -39,7 +41,8 @@ typedef struct iso_exchanger_spec {
  * Reserve all that the exchanges take.
  *
  * Not collective.
- * spec  [in]  exchanges are borrowed for the call
+ * spec  [in]  exchanges are borrowed for the call, the names of their values
+ *              until it is destroyed
  * comm  [in]  of the stage: rank w is worker w; borrowed. Between the workers
  *             nobody else sends messages in it while an exchange runs
  * Errors: ISO_NOMEM; ISO_SHAPE when a value's bytes cannot be counted.
@@ -55,9 +58,12 @@ void iso_exchanger_destroy(iso_exchanger_t **exchanger);
  * Collective: all workers, the same numbers in the same order.
  * input   [in]   what this worker has of the value; NULL when nothing
  * output  [out]  what it gets; its data is written. NULL when nothing
+ * Errors: ISO_DISAGREE, on this worker alone, when what came from another one
+ * does not have its digest; only where that is verified.
  */
-void iso_exchanger_run(iso_exchanger_t *exchanger, int number,
-                       const iso_tensor_t *input, const iso_tensor_t *output);
+iso_status_t iso_exchanger_run(iso_exchanger_t *exchanger, int number,
+                               const iso_tensor_t *input,
+                               const iso_tensor_t *output);
 
 /* Bytes that this worker sent to others in this exchange, over all runs:
  * iso_exchange_sent_bytes for each. */

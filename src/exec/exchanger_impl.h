@@ -25,6 +25,7 @@ typedef struct iso__side {
 
 typedef struct iso__step {
     iso_exchange_kind_t kind;
+    const char *value; /* borrowed */
     bool by_messages; /* not by the kind's collective call */
     int root;         /* of one -> ..., ... -> one */
     iso_dtype_t dtype;
@@ -39,6 +40,8 @@ typedef struct iso__step {
 struct iso_exchanger {
     int n_workers;
     int worker;
+    int first_rank;
+    bool verifies;
     int n_steps;
     int most_count;
     MPI_Comm comm;
@@ -50,6 +53,7 @@ struct iso_exchanger {
     size_t out_bytes; /* of the buffers */
     size_t in_bytes;
     MPI_Request *requests; /* (most pieces of any step) */
+    uint64_t *sums;        /* (2, n_workers) digests of parts: out, in */
 };
 
 /*
@@ -64,8 +68,8 @@ size_t iso__step_messages(const iso__step_t *step, int n_workers,
                           int most_count);
 
 /* Carry a step out. Collective. input, output [in] first bytes; NULL where
- * the tensor has none. */
-void iso__step_run(const iso_exchanger_t *exchanger, const iso__step_t *step,
+ * the tensor has none. Errors: ISO_DISAGREE as iso_exchanger_run(). */
+iso_status_t iso__step_run(const iso_exchanger_t *exchanger, const iso__step_t *step,
                    const unsigned char *input, unsigned char *output);
 
 #endif

@@ -1,7 +1,12 @@
+#include "isotome/error.h"
+
+#include "base/digest.h"
 #include "base/log.h"
 #include "exec/exchanger_impl.h"
 #include "par/counts.h"
 #include "par/par.h"
+
+#include <inttypes.h>
 
 enum { TAG_PART = 0 };
 
@@ -170,8 +175,50 @@ static void call_collective(const run_t *run)
     ISO_UNREACHABLE("sends and halos are messages");
 }
 
-void iso__step_run(const iso_exchanger_t *exchanger, const iso__step_t *step,
-                   const unsigned char *input, unsigned char *output)
+/* ---- Digests ---- */
+
+static uint64_t sum_of(const unsigned char *side, const iso__part_t *part)
+{
+    return part->bytes == 0 ? 0
+                            : iso_digest_of(side + part->offset, part->bytes);
+}
+
+/* Every part as it was sent against what came. Collective. */
+static iso_status_t verify(const run_t *run)
+{
+    const iso_exchanger_t *exchanger = run->exchanger;
+    uint64_t *out = exchanger->sums;
+    uint64_t *in = out + exchanger->n_workers;
+
+    for (int peer = 0; peer < exchanger->n_workers; peer++) {
+        out[peer] = sum_of(run->out, &run->step->out.parts[peer]);
+    }
+    ISO_CHECK_MPI(MPI_Alltoall(out, 1, MPI_UINT64_T, in, 1, MPI_UINT64_T,
+                               exchanger->comm));
+    for (int peer = 0; peer < exchanger->n_workers; peer++) {
+        const iso__part_t *part = &run->step->in.parts[peer];
+
+        if (peer != exchanger->worker && sum_of(run->in, part) != in[peer]) {
+            return iso_fail(
+                ISO_DISAGREE,
+                "exchange (%s) of '%s': what came from rank %d was damaged on "
+                "its way: digest %016" PRIx64 ", expected %016" PRIx64
+                "; see to the network and the memory of both hosts",
+                iso_exchange_kind_string(run->step->kind), run->step->value,
+                exchanger->first_rank + peer, sum_of(run->in, part), in[peer]);
+        }
+    }
+    return ISO_OK;
+}
+
+static iso_status_t end_run(const run_t *run)
+{
+    return run->exchanger->verifies ? verify(run) : ISO_OK;
+}
+
+iso_status_t iso__step_run(const iso_exchanger_t *exchanger,
+                           const iso__step_t *step, const unsigned char *input,
+                           unsigned char *output)
 {
     const run_t run = {
         .exchanger = exchanger,
@@ -187,7 +234,7 @@ void iso__step_run(const iso_exchanger_t *exchanger, const iso__step_t *step,
 
     if (step->by_messages) {
         send_messages(&run);
-        return;
+        return end_run(&run);
     }
     for (int peer = 0; peer < exchanger->n_workers; peer++) {
         pack_part(&run, peer);
@@ -195,4 +242,5 @@ void iso__step_run(const iso_exchanger_t *exchanger, const iso__step_t *step,
     call_collective(&run);
     unpack(&run);
     iso_copy_run(&step->own, input, output);
+    return end_run(&run);
 }

@@ -194,6 +194,7 @@ iso_status_t iso__step_fill(const iso_exchange_t *exchange, int worker,
         return iso_fail_context(status, "exchange of '%s'", exchange->value);
     }
     step->kind = exchange->kind;
+    step->value = exchange->value;
     step->dtype = exchange->dtype;
     step->root = exchange->from.kind == ISO_LAYOUT_ONE ? exchange->from.worker
                                                        : exchange->to.worker;

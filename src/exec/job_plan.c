@@ -63,10 +63,11 @@ static void add_plan_text(const iso_plan_t *plan, const char *split,
     iso_text_add(text, ", split %s", split);
 }
 
-enum { N_FIELDS = 6 };
+enum { N_FIELDS = 7 };
 
 /* reason  [in]  why there is no plan, when there is none */
-static iso_status_t compare(const iso_job_plan_t *job, const char *reason,
+static iso_status_t compare(const iso_run_options_t *options,
+                            const iso_job_plan_t *job, const char *reason,
                             MPI_Comm comm)
 {
     char arithmetic[16];
@@ -99,6 +100,8 @@ static iso_status_t compare(const iso_job_plan_t *job, const char *reason,
          iso_model_path(job->model)},
         {"the layer split", split_digest, split != NULL ? split : none},
         {"the plan", plan_digest, job->plan != NULL ? plan_text : none},
+        {"--verify-transfers", options->verify_transfers ? 1 : 0,
+         options->verify_transfers ? "yes" : "no"},
     };
     iso_status_t status = iso_fields_agree(fields, N_FIELDS, comm);
 
@@ -127,7 +130,7 @@ iso_status_t iso_job_plan_agree(const iso_run_options_t *options, MPI_Comm comm,
     if (planned != ISO_OK) {
         (void)snprintf(text, sizeof text, "%s", iso_error_text());
     }
-    ISO_TRY(compare(job, text, comm));
+    ISO_TRY(compare(options, job, text, comm));
     if (planned != ISO_OK) {
         (void)iso_fail(planned, "%s", text);
     }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/adopt.h"
+#include "exec/deadline.h"
 #include "exec/interrupt.h"
 #include "exec/job_machine.h"
 #include "exec/job_plan.h"
@@ -22,6 +23,7 @@
 #include "par/affinity.h"
 #include "par/fields.h"
 #include "par/par.h"
+#include "par/watchdog.h"
 #include "plan/node_seconds.h"
 #include "plan/plan_local.h"
 
@@ -241,6 +243,7 @@ static iso_status_t make_worker(job_t *job)
         .deliver = job->deliver,
         .watch = job->watch,
         .pulse = job->pulse,
+        .verifies = job->options->verify_transfers,
     };
 
     for (int form = 0; form < ISO_FORM_COUNT; form++) {
@@ -327,11 +330,13 @@ static iso_status_t prepare(job_t *job)
     if (job->rank == 0 && job->rehearsal == NULL) {
         status = open_outputs(job);
     }
+    iso_wait_phase("creating the outputs", ISO_DEADLINE_DISK_S);
     ISO_TRY(iso_par_agree(status, job->comm));
     share_done(job);
     if (job->finished) {
         return ISO_OK;
     }
+    iso_wait_phase("reserving memory", 0);
     ISO_TRY(iso_adopt(job->comm, &job->adopted));
     ISO_TRY(create_pulse(job));
     ISO_CHECK_MPI(MPI_Comm_split(job->comm,
@@ -341,6 +346,7 @@ static iso_status_t prepare(job_t *job)
         status = reserve(job);
     }
     ISO_TRY(iso_par_agree(status, job->comm));
+    iso_wait_phase("loading weights", 0);
     if (!is_idle(job)) {
         status = load(job);
     }
@@ -549,6 +555,7 @@ static iso_status_t finish(job_t *job, FILE *table)
     iso_report_t all;
     iso_status_t status = ISO_OK;
 
+    iso_wait_phase("writing the outputs", ISO_DEADLINE_DISK_S);
     if (job->rehearsal != NULL) {
         ISO_TRY(gather_report(job, &job->rehearsal->report));
         return iso_par_agree(fill_rehearsal(job), job->comm);
@@ -631,10 +638,34 @@ static void say_finished(const job_t *job)
     }
 }
 
+/* What the watchdog wants to know of the plan. */
+static void tell_watchdog(const job_t *job)
+{
+    const iso_plan_t *plan = job->plan.plan;
+    iso_watchdog_place_t place = {
+        .stage = stage_of(job),
+        .n_stages = iso_plan_stage_count(plan),
+        .worker = is_idle(job) ? 0 : iso_plan_part(plan, job->rank)->worker,
+    };
+
+    for (int stage = 0; stage < place.n_stages; stage++) {
+        if (iso_plan_width(plan, stage) > place.most_workers) {
+            place.most_workers = iso_plan_width(plan, stage);
+        }
+    }
+    iso_watchdog_set_place(&place);
+    if (job->options->deadline_s < 0) {
+        iso_watchdog_set_deadline(iso_deadline_of(plan));
+    }
+}
+
 /* Collective, as is each of the seven; each ends with a common status. */
 static iso_status_t run_job(job_t *job, FILE *table)
 {
+    iso_wait_phase("making the plan", 0);
     ISO_TRY(iso_job_plan_agree(job->options, job->comm, &job->plan));
+    tell_watchdog(job);
+    iso_wait_phase("opening the inputs", 0);
     ISO_TRY(check_binding(job));
     ISO_TRY(count_samples(job));
     ISO_TRY(prepare(job));
@@ -642,6 +673,7 @@ static iso_status_t run_job(job_t *job, FILE *table)
         say_finished(job);
         return ISO_OK;
     }
+    iso_wait_phase("coming to an end", 0);
     ISO_TRY(work(job));
     ISO_TRY(check_all_done(job));
     return finish(job, table);
@@ -677,10 +709,19 @@ static iso_status_t run(job_t *job, MPI_Comm comm, FILE *table)
     if (is_interruptible(job)) {
         iso_interrupt_enter(ISO_INTERRUPT_EXITS);
     }
-    iso_status_t status = run_job(job, table);
+    const double deadline_s = job->options->deadline_s;
+    const iso_watchdog_spec_t watchdog = {
+        .deadline_s = deadline_s < 0 ? ISO_DEADLINE_LEAST_S : deadline_s,
+        .before_exit = iso_draft_remove_all,
+    };
+    iso_status_t status = iso_watchdog_start(&watchdog, job->comm);
 
+    if (status == ISO_OK) {
+        status = run_job(job, table);
+    }
     keep_finished(job);
     iso_pulse_close(&job->pulse, status);
+    iso_watchdog_end();
     free_job(job);
     iso_interrupt_enter(ISO_INTERRUPT_NONE);
     ISO_CHECK_MPI(MPI_Comm_free(&job->comm));

@@ -14,24 +14,30 @@ enum { NEVER = INT_MAX };
 
 struct iso_team {
     MPI_Comm comm;
+    int first_rank;
     int n_workers;
     int n_exchanges[ISO_FORM_COUNT];
     iso_exchanger_t *exchangers[ISO_FORM_COUNT];
     int failed_after; /* exchanges of the latest run; NEVER: it did not fail */
     bool misled;
+    bool has_run;                    /* since the workers last met */
     char text[ISO_ERROR_TEXT_BYTES]; /* of a failure, while others go on */
 };
 
-static iso_status_t make_exchangers(iso_team_t *team,
-                                    const iso_local_t *const *local)
+static iso_status_t make_exchangers(const iso_team_spec_t *team_spec,
+                                    iso_team_t *team)
 {
+    const iso_local_t *const *local = team_spec->local;
+
     for (int form = 0; form < ISO_FORM_COUNT; form++) {
         if (local[form] == NULL) {
             continue;
         }
         iso_exchanger_spec_t spec = {.exchanges = local[form]->exchanges,
                                      .n_exchanges = local[form]->n_exchanges,
-                                     .worker = local[form]->worker};
+                                     .worker = local[form]->worker,
+                                     .first_rank = team->first_rank,
+                                     .verifies = team_spec->verifies};
 
         team->n_exchanges[form] = local[form]->n_exchanges;
         ISO_TRY(
@@ -40,9 +46,7 @@ static iso_status_t make_exchangers(iso_team_t *team,
     return ISO_OK;
 }
 
-iso_status_t iso_team_create(MPI_Comm comm,
-                             const iso_local_t *const local[ISO_FORM_COUNT],
-                             iso_team_t **team_out)
+iso_status_t iso_team_create(const iso_team_spec_t *spec, iso_team_t **team_out)
 {
     iso_team_t *team = iso_alloc_zeroed(1, sizeof *team);
 
@@ -50,10 +54,11 @@ iso_status_t iso_team_create(MPI_Comm comm,
     if (team == NULL) {
         return ISO_NOMEM;
     }
-    team->comm = comm;
-    team->n_workers = iso_par_size(comm);
+    team->comm = spec->comm;
+    team->first_rank = spec->first_rank;
+    team->n_workers = iso_par_size(spec->comm);
     team->failed_after = NEVER;
-    iso_status_t status = make_exchangers(team, local);
+    iso_status_t status = make_exchangers(spec, team);
 
     if (status != ISO_OK) {
         iso_team_destroy(&team);
@@ -80,9 +85,17 @@ bool iso_team_go(iso_team_t *team, bool mine)
     int all[2] = {mine ? 1 : 0, team->failed_after};
 
     if (team->n_workers > 1) {
+        const iso_wait_t wait = {.kind = team->has_run ? ISO_WAIT_DONE
+                                                       : ISO_WAIT_READY,
+                                 .peer = team->first_rank,
+                                 .n_peers = team->n_workers};
+
+        iso_wait_begin(&wait);
         ISO_CHECK_MPI(
             MPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_INT, MPI_MIN, team->comm));
+        iso_wait_end();
     }
+    team->has_run = false;
     team->misled = team->failed_after > all[1] && team->failed_after != NEVER;
     return all[0] == 1;
 }
@@ -111,6 +124,7 @@ iso_status_t iso_team_run(iso_team_t *team, iso_form_t form,
     bool done = false;
 
     team->failed_after = NEVER;
+    team->has_run = true;
     if (failed != ISO_OK) {
         failed = note_failure(team, program, exchanges, failed);
     }
@@ -126,10 +140,13 @@ iso_status_t iso_team_run(iso_team_t *team, iso_form_t form,
         }
         done = pause.node == ISO_NO_NODE;
         if (!done) {
-            iso_exchanger_run(team->exchangers[form], pause.number, pause.input,
-                              pause.output);
+            status = iso_exchanger_run(team->exchangers[form], pause.number,
+                                       pause.input, pause.output);
             exchanges++;
             times->exchange_s += iso_clock_s() - computed_s;
+            if (status != ISO_OK && failed == ISO_OK) {
+                failed = note_failure(team, program, exchanges, status);
+            }
         }
     }
     return failed == ISO_OK ? ISO_OK : iso_fail(failed, "%s", team->text);

@@ -18,12 +18,16 @@
 
 typedef struct iso_team iso_team_t;
 
-/*
- * Not collective. comm's ranks are the stage's workers; it is borrowed, as are
- * the local graphs (NULL: no such form). Everything is reserved here.
- */
-iso_status_t iso_team_create(MPI_Comm comm,
-                             const iso_local_t *const local[ISO_FORM_COUNT],
+typedef struct iso_team_spec {
+    MPI_Comm comm;                   /* its ranks are the stage's workers */
+    const iso_local_t *const *local; /* (ISO_FORM_COUNT); NULL: no such form */
+    int first_rank;                  /* of worker 0 in the job, for messages */
+    bool verifies;                   /* what is exchanged, by digests */
+} iso_team_spec_t;
+
+/* Not collective. All of spec is borrowed, but for local itself. Everything is
+ * reserved here. */
+iso_status_t iso_team_create(const iso_team_spec_t *spec,
                              iso_team_t **team_out);
 void iso_team_destroy(iso_team_t **team);
 

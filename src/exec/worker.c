@@ -127,6 +127,7 @@ static iso_status_t make_link(iso_worker_t *worker, int peer_stage,
     ISO_TRY(find_ends(worker, link, sends));
     iso_channel_spec_t channel = {
         .sends = sends,
+        .verifies = spec->verifies,
         .peer = iso_plan_rank_of(spec->plan, peer_stage, route.worker),
         .n_slots = iso_channel_slots(from, to),
         .n_batches = spec->batches.count,
@@ -220,6 +221,19 @@ static iso_status_t make_pickups(iso_worker_t *worker)
     return ISO_OK;
 }
 
+static iso_status_t make_team(iso_worker_t *worker)
+{
+    const iso_worker_spec_t *spec = &worker->spec;
+    const iso_team_spec_t team = {
+        .comm = spec->team,
+        .local = spec->local,
+        .first_rank = iso_plan_rank_of(spec->plan, spec->stage, 0),
+        .verifies = spec->verifies,
+    };
+
+    return iso_team_create(&team, &worker->team);
+}
+
 iso_status_t iso_worker_create(const iso_worker_spec_t *spec, MPI_Comm comm,
                                iso_worker_t **worker_out)
 {
@@ -238,7 +252,7 @@ iso_status_t iso_worker_create(const iso_worker_spec_t *spec, MPI_Comm comm,
         status = make_programs(worker);
     }
     if (status == ISO_OK) {
-        status = iso_team_create(spec->team, spec->local, &worker->team);
+        status = make_team(worker);
     }
     if (status == ISO_OK) {
         status = make_links(worker);

@@ -33,6 +33,7 @@ typedef struct iso_worker_spec {
     iso_progress_t *progress; /* NULL: silent */
     iso_pulse_t *pulse;       /* NULL: none */
     const iso_watch_t *watch; /* NULL: nobody watches */
+    bool verifies;            /* what it receives, by digests */
 } iso_worker_spec_t;
 
 typedef struct iso_worker iso_worker_t;

@@ -13,6 +13,8 @@
 
 #include "isotome/status.h"
 
+#include "par/wait.h"
+
 #include <mpi.h>
 
 /*
@@ -43,12 +45,16 @@ int iso_par_size(MPI_Comm comm);
 /* Name of this process's host; constant text after the first call. */
 const char *iso_par_host(void);
 
-/* Abort when an MPI call fails; always on, also in release builds. */
-#define ISO_CHECK_MPI(call) iso__par_check((call), __FILE__, __LINE__, #call)
+/* Abort when an MPI call fails; always on, also in release builds. The call is
+ * a wait (wait.h). */
+#define ISO_CHECK_MPI(call)        \
+    (iso_wait_begin_call(#call),   \
+     iso__par_check((call), __FILE__, __LINE__, #call))
 
 static inline void iso__par_check(int code, const char *file, int line,
                                   const char *text)
 {
+    iso_wait_end();
     if (code != MPI_SUCCESS) {
         iso_par_abort(file, line, text);
     }

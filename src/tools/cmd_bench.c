@@ -141,8 +141,9 @@ static iso_status_t read_arguments(int argc, char **argv,
 
 int iso_cmd_bench(int argc, char **argv)
 {
-    bench_arguments_t arguments = {.job = {.takes_strict = true},
-                                   .bench = {.repeats = 9, .seed = 1}};
+    bench_arguments_t arguments = {
+        .job = {.run = {.deadline_s = -1}, .takes_strict = true},
+        .bench = {.repeats = 9, .seed = 1}};
     iso_status_t status = iso_job_begin(read_arguments(argc, argv, &arguments));
 
     if (status == ISO_OK) {

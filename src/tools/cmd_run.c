@@ -1,6 +1,7 @@
 #include "isotome/error.h"
 #include "isotome/run.h"
 
+#include "base/text.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/job.h"
@@ -15,9 +16,11 @@ enum {
     OPT_FORCE = ISO_JOB_OPT_OWN,
     OPT_PACKED,
     OPT_REPORT,
+    OPT_DEADLINE,
     OPT_RESUME,
     OPT_STATUS,
-    OPT_SYNC
+    OPT_SYNC,
+    OPT_VERIFY
 };
 
 static const struct argp_option run_options[] = {
@@ -48,6 +51,12 @@ static const struct argp_option run_options[] = {
      0},
     {"status", OPT_STATUS, "F.json", 0,
      "Write how far the job and each rank is, every few seconds", 0},
+    {"deadline", OPT_DEADLINE, "S", 0,
+     "Seconds that a rank may wait for others before the job ends (default: "
+     "by the plan; 0: no limit)",
+     0},
+    {"verify-transfers", OPT_VERIFY, NULL, 0,
+     "Check by digests what ranks send each other", 0},
     {"quiet", 'q', NULL, 0, "No progress and no table", 0},
     {0},
 };
@@ -66,6 +75,16 @@ static iso_status_t add_place(const char **places, int *count, const char *text)
                         MOST_PLACES);
     }
     places[(*count)++] = text;
+    return ISO_OK;
+}
+
+static iso_status_t set_deadline(const char *value, iso_run_options_t *run)
+{
+    enum { MOST_S = 10 * 1000 * 1000 };
+    int64_t seconds = 0;
+
+    ISO_TRY(iso_text_parse_int(value, "--deadline", 0, MOST_S, &seconds));
+    run->deadline_s = (double)seconds;
     return ISO_OK;
 }
 
@@ -95,6 +114,11 @@ static iso_status_t set_option(void *input, int key, const char *value)
         return ISO_OK;
     case OPT_REPORT:
         run->report_path = value;
+        return ISO_OK;
+    case OPT_DEADLINE:
+        return set_deadline(value, run);
+    case OPT_VERIFY:
+        run->verify_transfers = true;
         return ISO_OK;
     case 'q':
         arguments->quiet = true;
@@ -136,7 +160,8 @@ int iso_cmd_run(int argc, char **argv)
 {
     run_arguments_t arguments = {
         .job = {.run = {.packed_path = getenv("ISOTOME_PACKED"),
-                        .sync_s = DEFAULT_SYNC_S},
+                        .sync_s = DEFAULT_SYNC_S,
+                        .deadline_s = -1},
                 .takes_strict = true}};
     iso_status_t status = iso_job_begin(read_arguments(argc, argv, &arguments));
 

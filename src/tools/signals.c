@@ -3,6 +3,7 @@
 #include "isotome/run.h"
 
 #include "io/draft.h"
+#include "par/watchdog.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
  * and the second must not end the process while files are left. */
 static void end_program(int number)
 {
+    iso_watchdog_hush();
     if (iso_run_interrupt()) {
         return;
     }
@@ -19,8 +21,15 @@ static void end_program(int number)
     (void)raise(number);
 }
 
+static void hush(int number)
+{
+    (void)number;
+    iso_watchdog_hush();
+}
+
 void iso_signals_set(void)
 {
+    const struct sigaction go_on = {.sa_handler = hush, .sa_flags = SA_RESTART};
     static const int numbers[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -33,6 +42,7 @@ void iso_signals_set(void)
             (void)sigaction(numbers[i], &action, NULL);
         }
     }
+    (void)sigaction(SIGCONT, &go_on, NULL);
     /* A file over the size limit is a failed write with a message. */
     (void)signal(SIGXFSZ, SIG_IGN);
 }

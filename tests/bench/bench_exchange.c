@@ -135,7 +135,7 @@ static void end(job_t *job)
 
 static void run_packed(job_t *job)
 {
-    iso_exchanger_run(job->exchanger, 0, &job->input, &job->output);
+    (void)iso_exchanger_run(job->exchanger, 0, &job->input, &job->output);
 }
 
 static void run_derived(job_t *job)

@@ -94,7 +94,9 @@ static iso_status_t make(iso_device_t *device, const iso_stage_cut_t *cut,
         iso_program_create(device, way->local->graph, &options, &way->program));
     ISO_TRY(bind_leaves(way));
     forms[ISO_FORM_FULL] = way->local;
-    return iso_team_create(way->comm, forms, &way->team);
+    const iso_team_spec_t spec = {.comm = way->comm, .local = forms};
+
+    return iso_team_create(&spec, &way->team);
 }
 
 iso_status_t bench_way_create(iso_device_t *device, const iso_graph_t *stage,

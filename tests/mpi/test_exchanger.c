@@ -234,6 +234,7 @@ static iso_exchanger_t *exchanger_of(int n_exchanges, int most_count)
     const iso_exchanger_spec_t spec = {.exchanges = exchanges,
                                        .n_exchanges = n_exchanges,
                                        .worker = iso_par_rank(MPI_COMM_WORLD),
+                                       .verifies = most_count > 0,
                                        .most_count = most_count};
     iso_exchanger_t *exchanger = NULL;
 
@@ -261,8 +262,9 @@ static bool run_one(iso_exchanger_t *exchanger, int number, uint64_t salt)
 
     fill(exchange, &input, salt);
     allocations = iso_mem_count().allocations;
-    iso_exchanger_run(exchanger, number, given(&input, salt),
-                      given(&output, salt));
+    CU_ASSERT_EQUAL(iso_exchanger_run(exchanger, number, given(&input, salt),
+                                      given(&output, salt)),
+                    ISO_OK);
     CU_ASSERT_EQUAL(iso_mem_count().allocations, allocations);
     right = holds(exchange, &output, salt) && holds(exchange, &input, salt);
     iso_free(input.tensor.data);
@@ -459,7 +461,7 @@ static void test_failures(void)
         }
         iso_mem_fail_at(0);
     }
-    CU_ASSERT_EQUAL(failures, 7);
+    CU_ASSERT_EQUAL(failures, 8);
     iso_exchanger_destroy(&exchanger);
     set_split(1, huge, 0, 2);
     CU_ASSERT_EQUAL(iso_exchanger_create(&spec, MPI_COMM_WORLD, &exchanger),

@@ -75,10 +75,10 @@ void real_exchange_part(const iso_exchange_t *exchange, int from, int to,
 void planted_exchange_part(
     const iso_exchange_t *exchange, int from, int to,
     iso_box_t *box_out) __asm__("__wrap_iso_exchange_part");
-void real_exchanger_run(
+iso_status_t real_exchanger_run(
     iso_exchanger_t *exchanger, int number, const iso_tensor_t *input,
     const iso_tensor_t *output) __asm__("__real_iso_exchanger_run");
-void planted_exchanger_run(
+iso_status_t planted_exchanger_run(
     iso_exchanger_t *exchanger, int number, const iso_tensor_t *input,
     const iso_tensor_t *output) __asm__("__wrap_iso_exchanger_run");
 iso_status_t real_reader_open(
@@ -172,13 +172,15 @@ void planted_exchange_part(const iso_exchange_t *exchange, int from, int to,
     }
 }
 
-void planted_exchanger_run(iso_exchanger_t *exchanger, int number,
-                           const iso_tensor_t *input,
-                           const iso_tensor_t *output)
+iso_status_t planted_exchanger_run(iso_exchanger_t *exchanger, int number,
+                                   const iso_tensor_t *input,
+                                   const iso_tensor_t *output)
 {
-    real_exchanger_run(exchanger, number, input, output);
+    const iso_status_t status =
+        real_exchanger_run(exchanger, number, input, output);
+
     if (fault != REVERSED || output == NULL || rank_here() != last_rank()) {
-        return;
+        return status;
     }
     float *elements = output->data;
     const int64_t count = iso_tensor_count(output);
@@ -190,6 +192,7 @@ void planted_exchanger_run(iso_exchanger_t *exchanger, int number,
         elements[count - 1 - i] = kept;
         done++;
     }
+    return status;
 }
 
 /* What reads a slab one row off, and the sum of the right one. */

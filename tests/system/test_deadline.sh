@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# A rank that is stopped for good: --deadline ends the job with 5 and one line
+# that says who waits for whom, and no process stays.
+. "$ISO_SOURCE_DIR/tests/support/lib.sh"
+. "$ISO_SOURCE_DIR/tests/support/jobs.sh"
+make_long_run
+host=$(hostname)
+
+# stopped RANK PATTERN [OPTION...]: stop that rank of a job of four.
+stopped() {
+    local rank=$1 pattern="^isotome: $2; it was lost, is stopped, or .*--deadline"
+    shift 2
+    start 4 x.npy --micro-batch 4 --deadline 3 "$@"
+    kill -STOP "$(process_of "$rank")"
+    ends "rank $rank is stopped"
+    [ "$code" -eq 5 ] || fail "exit code $code, expected 5: $(cat log.txt)"
+    [ "$(grep -c '^isotome: ' log.txt)" -eq 1 ] ||
+        fail "expected one line: $(cat log.txt)"
+    grep -qE -- "$pattern" log.txt ||
+        fail "expected a message like '$pattern': $(cat log.txt)"
+    nothing_left out
+}
+
+value="'[a-z0-9]+' of micro-batch [0-9]+"
+stopped 3 "rank 2 on $host \(stage 1\): waited [0-9]+ s for $value from rank 3 on $host"
+stopped 1 "rank 0 on $host \(stage 3\): waited [0-9]+ s for $value from rank 1 on $host"
+stopped 0 "rank 1 on $host \(stage 2\): waited [0-9]+ s for rank 0 on $host to take $value"
+# In an exchange it is the other worker; elsewhere the stage is.
+stopped 1 "rank [02] on $host \(stage [01]\): waited [0-9]+ s for .*rank [01] .*" --workers 2
+
+# The numbers that are allowed.
+expect 2 "--deadline.*-1" on 1 "$ISOTOME" run long.h5 -i x.npy -o out/y.npy --deadline -1
+expect 2 "--deadline.*soon" on 1 "$ISOTOME" run long.h5 -i x.npy -o out/y.npy --deadline soon
