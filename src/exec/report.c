@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/table.h"
+#include "exec/slow.h"
 #include "par/par.h"
 #include "plan/plan_local.h"
 
@@ -31,6 +32,9 @@ iso_status_t iso_report_gather(const iso_report_rank_t *mine, MPI_Comm comm,
     }
     ISO_CHECK_MPI(MPI_Gather(mine, (int)sizeof *mine, MPI_BYTE, report->ranks,
                              (int)sizeof *mine, MPI_BYTE, 0, comm));
+    if (report->ranks != NULL) {
+        iso_slow_find(report->ranks, report->size);
+    }
     return ISO_OK;
 }
 
@@ -188,6 +192,21 @@ static void add_exchanges(const iso_report_t *report, iso_text_t *text)
     }
 }
 
+static void add_slow(const iso_report_t *report, iso_text_t *text)
+{
+    for (int i = 0; i < report->size; i++) {
+        const iso_report_rank_t *rank = &report->ranks[i];
+
+        if (rank->slow_times > 0) {
+            iso_text_add(text,
+                         "rank %d on %s is slow: it computed for %.1f s, %.0f "
+                         "times as long as predicted beside the other ranks\n",
+                         i, rank->host, rank->times.compute_s,
+                         rank->slow_times);
+        }
+    }
+}
+
 iso_status_t iso_report_print(const iso_report_t *report, FILE *file)
 {
     iso_text_t text = {0};
@@ -196,6 +215,7 @@ iso_status_t iso_report_print(const iso_report_t *report, FILE *file)
     char planned[ISO_TEXT_NUMBER_BYTES];
 
     add_table(report, &text);
+    add_slow(report, &text);
     add_packed(report, &text);
     add_exchanges(report, &text);
     iso_text_add(&text,
@@ -222,7 +242,7 @@ static json_t *rank_json(const iso_report_rank_t *rank, int number)
     iso_cores_add_text(&rank->binding.cores, &cores);
     json_t *json = json_pack(
         "{s:i, s:i, s:i, s:s, s:s?, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
-        "s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+        "s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}",
         "rank", number, "stage", rank->stage, "worker", rank->worker, "host",
         rank->host, "cores", cores.data, "device", rank->device, "load_s",
         times->load_s, "read_s", times->read_s, "receive_s", times->receive_s,
@@ -232,7 +252,8 @@ static json_t *rank_json(const iso_report_rank_t *rank, int number)
         rank->exchanged_bytes, "weight_bytes_read", rank->read_bytes,
         "weight_bytes_packed", rank->packed_bytes, "weight_bytes_planned",
         rank->planned_read_bytes, "peak_bytes", rank->peak_bytes,
-        "peak_bytes_planned", rank->planned_peak_bytes);
+        "peak_bytes_planned", rank->planned_peak_bytes, "compute_s_planned",
+        rank->planned_compute_s, "slow", rank->slow_times > 0 ? 1 : 0);
 
     iso_text_free(&cores);
     return json;

@@ -25,10 +25,12 @@ typedef struct iso_report_rank {
     int worker;
     iso_affinity_t binding;
     iso_times_t times;
-    double sent_bytes;      /* in messages, whole job */
-    double exchanged_bytes; /* sent to workers of the stage, whole job */
-    double read_bytes;      /* of weights, from the model */
-    double packed_bytes;    /* of weights that came packed */
+    double planned_compute_s; /* in the whole job */
+    double slow_times;        /* of a slow rank (slow.h); found at rank 0 */
+    double sent_bytes;        /* in messages, whole job */
+    double exchanged_bytes;   /* sent to workers of the stage, whole job */
+    double read_bytes;        /* of weights, from the model */
+    double packed_bytes;      /* of weights that came packed */
     double planned_read_bytes;
     double peak_bytes; /* resident */
     double planned_peak_bytes;

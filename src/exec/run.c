@@ -447,6 +447,9 @@ static void fill_report(const job_t *job, iso_report_rank_t *mine)
     (void)snprintf(mine->device, sizeof mine->device, "%s",
                    iso_device_text(job->device));
     mine->times = job->times;
+    mine->planned_compute_s = planned->compute_s *
+                              (double)job->batches.samples /
+                              (double)iso_plan_micro_batch(job->plan.plan);
     mine->worker = planned->worker;
     mine->sent_bytes = iso_worker_sent_bytes(job->worker);
     mine->exchanged_bytes = iso_worker_exchanged_bytes(job->worker);

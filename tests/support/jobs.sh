@@ -84,7 +84,7 @@ process_of() {
     local process
     for process in $ranks; do
         if tr '\0' '\n' <"/proc/$process/environ" |
-            grep -qx "OMPI_COMM_WORLD_RANK=$1"; then
+            grep -cx "OMPI_COMM_WORLD_RANK=$1" >/dev/null; then # reads all
             echo "$process"
             return
         fi

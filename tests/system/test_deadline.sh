@@ -28,6 +28,18 @@ stopped 0 "rank 1 on $host \(stage 2\): waited [0-9]+ s for rank 0 on $host to t
 # In an exchange it is the other worker; elsewhere the stage is.
 stopped 1 "rank [02] on $host \(stage [01]\): waited [0-9]+ s for .*rank [01] .*" --workers 2
 
+# A rank that computes slowly, here on a slow device, is named at the end.
+$NPY_TOOL head x.npy 400 few.npy
+run=("$ISOTOME" run long.h5 -i few.npy --force)
+"$MPIEXEC" "${mpi_options[@]}" -n 2 "${run[@]}" -o out/y.npy --report out/r.json \
+    : -n 1 "${run[@]}" -o out/y.npy --report out/r.json --device throttled:0.05 >table.txt 2>err.txt ||
+    fail "a slow rank: $(cat err.txt)"
+grep -qE "^rank 2 on $host is slow: it computed for [0-9.]+ s, [0-9]+ times as long as predicted" table.txt ||
+    fail "the slow rank is not named: $(cat table.txt)"
+[ "$(grep -c ' is slow: ' table.txt)" -eq 1 ] || fail "others are named: $(cat table.txt)"
+[ "$(sed -n 's/^ *"slow": \(.*\)$/\1/p' out/r.json | xargs)" = "false false true" ] ||
+    fail "the report: $(cat out/r.json)"
+
 # The numbers that are allowed.
 expect 2 "--deadline.*-1" on 1 "$ISOTOME" run long.h5 -i x.npy -o out/y.npy --deadline -1
 expect 2 "--deadline.*soon" on 1 "$ISOTOME" run long.h5 -i x.npy -o out/y.npy --deadline soon
