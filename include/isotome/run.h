@@ -46,10 +46,10 @@ typedef struct iso_run_options {
     const char *packed_path;  /* folder of this node in which packed weights
                                * are kept for the next run; NULL: none. Ranks
                                * may have different ones */
-    double deadline_s;         /* a longer wait for other ranks ends the process
-                                * with a message; 0: none; < 0: by the plan */
-    bool verify_transfers;     /* check what is sent between ranks by digests;
-                                * the same on all */
+    double deadline_s;        /* a longer wait for other ranks ends the process
+                               * with a message; 0: none; < 0: by the plan */
+    bool verify_transfers;    /* check what is sent between ranks by digests;
+                               * the same on all */
 } iso_run_options_t;
 
 /*

@@ -26,8 +26,8 @@ typedef struct iso__side {
 typedef struct iso__step {
     iso_exchange_kind_t kind;
     const char *value; /* borrowed */
-    bool by_messages; /* not by the kind's collective call */
-    int root;         /* of one -> ..., ... -> one */
+    bool by_messages;  /* not by the kind's collective call */
+    int root;          /* of one -> ..., ... -> one */
     iso_dtype_t dtype;
     size_t value_bytes; /* of the whole value */
     size_t sent_bytes;  /* to others, in each run */
@@ -69,7 +69,8 @@ size_t iso__step_messages(const iso__step_t *step, int n_workers,
 
 /* Carry a step out. Collective. input, output [in] first bytes; NULL where
  * the tensor has none. Errors: ISO_DISAGREE as iso_exchanger_run(). */
-iso_status_t iso__step_run(const iso_exchanger_t *exchanger, const iso__step_t *step,
-                   const unsigned char *input, unsigned char *output);
+iso_status_t iso__step_run(const iso_exchanger_t *exchanger,
+                           const iso__step_t *step, const unsigned char *input,
+                           unsigned char *output);
 
 #endif

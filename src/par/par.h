@@ -47,8 +47,8 @@ const char *iso_par_host(void);
 
 /* Abort when an MPI call fails; always on, also in release builds. The call is
  * a wait (wait.h). */
-#define ISO_CHECK_MPI(call)        \
-    (iso_wait_begin_call(#call),   \
+#define ISO_CHECK_MPI(call)      \
+    (iso_wait_begin_call(#call), \
      iso__par_check((call), __FILE__, __LINE__, #call))
 
 static inline void iso__par_check(int code, const char *file, int line,

@@ -103,3 +103,14 @@ on 3 "$ISOTOME" run net.h5 -i nothing.npy -o out/y.npy -q
 [ "$(stat -c %s out/y.npy)" -eq 128 ] || fail "no samples should give a header alone"
 rm out/y.npy
 nothing_left out
+
+# What one rank alone lacks: memory, the input.
+run=("$ISOTOME" run net.h5 -q -o out/y.npy --micro-batch 4000)
+# shellcheck disable=SC2016
+expect 1 "rank 1 on .*: out of memory: cannot allocate [0-9]+ bytes" \
+    "$MPIEXEC" "${mpi_options[@]}" -n 1 "${run[@]}" -i "$data/images_u8.npy" : \
+    -n 1 bash -c 'ulimit -v 450000; exec "$@"' limited "${run[@]}" -i "$data/images_u8.npy"
+nothing_left out
+expect 4 "rank 1 on .*gone.npy.*No such file" \
+    "$MPIEXEC" "${mpi_options[@]}" -n 1 "${run[@]}" -i x.npy : -n 1 "${run[@]}" -i gone.npy
+nothing_left out
