@@ -45,6 +45,12 @@ typedef struct iso_grid {
  * enough that the pipeline's filling does not decide. */
 enum { ISO_PLAN_JOB_SAMPLES = 1024 };
 
+/*
+ * Resident bytes of a process of this program before it holds anything of a
+ * model: the program, MPI with its shared memory, HDF5.
+ */
+#define ISO_PLAN_PROCESS_BYTES ((size_t)28 << 20)
+
 /* How the ops of a stage with several workers are cut. */
 typedef enum iso_cut_choice {
     ISO_CUT_CHOSEN, /* by predicted time (the default) */

@@ -121,7 +121,7 @@ iso_status_t iso__plan_cut_stages(iso_plan_t *plan, const iso_graph_t *graph)
 static void leave_memory(const iso_machine_t *machine, const int *ranks,
                          int n_workers, size_t *memory)
 {
-    const size_t fixed = ISO__PROCESS_BASE_BYTES + iso_kernel_scratch_bytes(1);
+    const size_t fixed = ISO_PLAN_PROCESS_BYTES + iso_kernel_scratch_bytes(1);
 
     for (int worker = 0; worker < n_workers; worker++) {
         size_t all = iso_machine_rank(machine, ranks[worker])->memory_bytes;

@@ -124,7 +124,7 @@ static iso_status_t count_buffers(const iso_plan_t *plan, iso_plan_part_t *part)
 
 static void sum_peak(iso_plan_part_t *part)
 {
-    const size_t bytes[] = {ISO__PROCESS_BASE_BYTES, part->held_bytes,
+    const size_t bytes[] = {ISO_PLAN_PROCESS_BYTES, part->held_bytes,
                             part->activation_bytes, part->scratch_bytes,
                             part->buffer_bytes};
 

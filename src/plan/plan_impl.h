@@ -7,12 +7,6 @@
 #include "base/arena.h"
 #include "plan/plan_local.h"
 
-/*
- * Resident bytes of a process of this program before it holds anything of a
- * model: the program, MPI with its shared memory, HDF5.
- */
-#define ISO__PROCESS_BASE_BYTES ((size_t)28 << 20)
-
 /* Largest micro-batch that may be asked for. */
 enum { ISO__MOST_MICRO_BATCH = INT32_MAX };
 

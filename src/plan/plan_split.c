@@ -182,7 +182,7 @@ static iso_status_t find_reserve(const costs_t *costs, size_t *reserve_out)
 
     ISO_TRY(iso_memory_plan_bytes(costs->bound, &bytes));
     *reserve_out = iso_bytes_add(
-        ISO__PROCESS_BASE_BYTES + iso_kernel_scratch_bytes(1), bytes);
+        ISO_PLAN_PROCESS_BYTES + iso_kernel_scratch_bytes(1), bytes);
     return reserve_buffers(costs, reserve_out);
 }
 

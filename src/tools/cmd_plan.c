@@ -5,13 +5,21 @@
 #include "plan/plan_json.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
+#include "tools/number_option.h"
 #include "tools/plan_arguments.h"
+#include "tools/plan_start.h"
 #include "tools/print_json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { OPT_FORCE = ISO_OPT_OWN, OPT_JSON };
+enum {
+    OPT_FORCE = ISO_OPT_OWN,
+    OPT_JSON,
+    OPT_SLURM,
+    OPT_HOSTFILE,
+    OPT_THREADS
+};
 
 static const struct argp_option plan_options[] = {
     ISO_PLAN_OPTIONS,
@@ -19,15 +27,40 @@ static const struct argp_option plan_options[] = {
     {"force", OPT_FORCE, NULL, 0, "Replace P.json if it exists", 0},
     {"json", OPT_JSON, NULL, 0, "Print the plan as JSON instead of the table",
      0},
+    {"slurm", OPT_SLURM, NULL, 0,
+     "Print the #SBATCH lines that ask for what the plan needs instead", 0},
+    {"hostfile", OPT_HOSTFILE, NULL, 0,
+     "Print the host of each rank, from --machine, instead", 0},
+    {"threads", OPT_THREADS, "N", 0, "Of each rank, for --slurm (default 1)",
+     0},
     {0},
 };
+
+/* What is printed. */
+typedef enum output {
+    OUTPUT_TABLE,
+    OUTPUT_JSON,
+    OUTPUT_SLURM,
+    OUTPUT_HOSTFILE,
+} output_t;
 
 typedef struct own_arguments {
     iso_plan_arguments_t plan;
     const char *output_path;
     bool force;
-    bool json;
+    output_t output;
+    int threads; /* 0: not said */
 } own_arguments_t;
+
+static iso_status_t set_output(own_arguments_t *arguments, output_t output)
+{
+    if (arguments->output != OUTPUT_TABLE && arguments->output != output) {
+        return iso_fail(ISO_INVAL, "--json, --slurm and --hostfile each print "
+                                   "something else: give one of them");
+    }
+    arguments->output = output;
+    return ISO_OK;
+}
 
 static iso_status_t set_option(void *input, int key, const char *value)
 {
@@ -41,8 +74,13 @@ static iso_status_t set_option(void *input, int key, const char *value)
         arguments->force = true;
         return ISO_OK;
     case OPT_JSON:
-        arguments->json = true;
-        return ISO_OK;
+        return set_output(arguments, OUTPUT_JSON);
+    case OPT_SLURM:
+        return set_output(arguments, OUTPUT_SLURM);
+    case OPT_HOSTFILE:
+        return set_output(arguments, OUTPUT_HOSTFILE);
+    case OPT_THREADS:
+        return iso_number_option_threads(value, &arguments->threads);
     default:
         return iso_plan_arguments_set(&arguments->plan, key, value);
     }
@@ -59,12 +97,30 @@ static const iso_syntax_t plan_syntax = {
            "the machine's figures and the options.",
 };
 
+/* Where the ranks of a job are started matters for these two. */
+static iso_status_t end_output(own_arguments_t *arguments)
+{
+    if (arguments->output == OUTPUT_HOSTFILE &&
+        arguments->plan.machine_path == NULL) {
+        return iso_fail(ISO_INVAL, "--hostfile: no names of hosts; give "
+                                   "--machine M.json, by isotome calibrate");
+    }
+    if (arguments->threads != 0 && arguments->output != OUTPUT_SLURM) {
+        return iso_fail(ISO_INVAL, "--threads is for --slurm alone: a plan is "
+                                   "the same for any number of threads");
+    }
+    arguments->plan.seated = arguments->output == OUTPUT_SLURM ||
+                             arguments->output == OUTPUT_HOSTFILE;
+    return ISO_OK;
+}
+
 static iso_status_t read_arguments(int argc, char **argv,
                                    own_arguments_t *arguments)
 {
     ISO_TRY(iso_arguments_parse(&plan_syntax, argc, argv, arguments,
                                 &arguments->plan.model));
     ISO_TRY(iso_plan_arguments_end(&arguments->plan));
+    ISO_TRY(end_output(arguments));
     if (arguments->output_path == NULL) {
         return ISO_OK;
     }
@@ -141,6 +197,36 @@ static iso_status_t propose(const own_arguments_t *arguments,
     return ISO_OK;
 }
 
+/* The table, and what else to know. */
+static iso_status_t print_all(const own_arguments_t *arguments,
+                              const iso_graph_t *graph, const iso_plan_t *plan,
+                              const iso_machine_t *machine)
+{
+    ISO_TRY(print_text(plan));
+    ISO_TRY(iso_plan_arguments_print_segments(&arguments->plan, plan, machine,
+                                              false));
+    return propose(arguments, graph, plan);
+}
+
+static iso_status_t print(const own_arguments_t *arguments,
+                          const iso_graph_t *graph, const iso_plan_t *plan,
+                          const iso_machine_t *machine)
+{
+    switch (arguments->output) {
+    case OUTPUT_JSON:
+        return print_json(plan);
+    case OUTPUT_SLURM:
+        return iso_plan_start_print_slurm(
+            plan, machine, arguments->plan.machine_path != NULL,
+            arguments->threads == 0 ? 1 : arguments->threads);
+    case OUTPUT_HOSTFILE:
+        iso_plan_start_print_hosts(plan, machine);
+        return ISO_OK;
+    default:
+        return print_all(arguments, graph, plan, machine);
+    }
+}
+
 static iso_status_t plan_model(const own_arguments_t *arguments)
 {
     iso_model_t *model = NULL;
@@ -156,14 +242,7 @@ static iso_status_t plan_model(const own_arguments_t *arguments)
         status = iso_plan_write(plan, arguments->output_path);
     }
     if (status == ISO_OK) {
-        status = arguments->json ? print_json(plan) : print_text(plan);
-    }
-    if (status == ISO_OK && !arguments->json) {
-        status = iso_plan_arguments_print_segments(&arguments->plan, plan,
-                                                   machine, false);
-    }
-    if (status == ISO_OK && !arguments->json) {
-        status = propose(arguments, iso_model_graph(model), plan);
+        status = print(arguments, iso_model_graph(model), plan, machine);
     }
     iso_plan_destroy(&plan);
     iso_machine_destroy(&machine);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "plan/plan_segments.h"
+#include "plan/seating.h"
 #include "tools/number_option.h"
 
 #include <stdio.h>
@@ -80,6 +81,38 @@ void iso_plan_arguments_free(iso_plan_arguments_t *arguments)
     iso_grid_option_free(&arguments->grid);
 }
 
+/* Seat the ranks of a plan for *machine, and plan again for those seats. */
+static iso_status_t seat(const iso_plan_arguments_t *arguments,
+                         const iso_graph_t *graph, iso_machine_t **machine,
+                         iso_plan_t **plan)
+{
+    const int n_stages = iso_plan_stage_count(*plan);
+    iso_plan_options_t options = arguments->options;
+    iso_machine_t *seated = NULL;
+    int *widths = iso_alloc_zeroed((size_t)n_stages, sizeof *widths);
+    iso_status_t status;
+
+    if (widths == NULL) {
+        return ISO_NOMEM;
+    }
+    for (int i = 0; i < n_stages; i++) {
+        widths[i] = iso_plan_width(*plan, n_stages - 1 - i);
+    }
+    options.grid = (iso_grid_t){n_stages, widths};
+    options.stages = 0;
+    options.workers = 0;
+    options.propose = false;
+    status = iso_seating_create(*machine, &options.grid, &seated);
+    if (status == ISO_OK) {
+        iso_machine_destroy(machine);
+        *machine = seated;
+        iso_plan_destroy(plan);
+        status = iso_plan_create(graph, seated, &options, plan);
+    }
+    iso_free(widths);
+    return status;
+}
+
 iso_status_t iso_plan_arguments_plan(const iso_plan_arguments_t *arguments,
                                      const iso_graph_t *graph,
                                      iso_machine_t **machine_out,
@@ -97,6 +130,10 @@ iso_status_t iso_plan_arguments_plan(const iso_plan_arguments_t *arguments,
     }
     if (status == ISO_OK) {
         status = iso_plan_create(graph, machine, &arguments->options, plan_out);
+    }
+    if (status == ISO_OK && arguments->seated &&
+        arguments->machine_path != NULL) {
+        status = seat(arguments, graph, &machine, plan_out);
     }
     if (machine_out != NULL && status == ISO_OK) {
         *machine_out = machine;

@@ -48,6 +48,7 @@ typedef struct iso_plan_arguments {
     const char *machine_path;
     int64_t ranks_per_host;
     const char *rule; /* of devices; NULL: none was given */
+    bool seated; /* ranks take places of the machine file by plan/seating.h */
 } iso_plan_arguments_t;
 
 /* Take one of the options above. */
@@ -61,7 +62,7 @@ void iso_plan_arguments_free(iso_plan_arguments_t *arguments);
 
 /*
  * The machine and the plan that were asked for; both are owned by the caller.
- * machine_out [out] may be NULL
+ * machine_out [out] may be NULL; with its ranks in the order of the plan's
  */
 iso_status_t iso_plan_arguments_plan(const iso_plan_arguments_t *arguments,
                                      const iso_graph_t *graph,
