@@ -264,7 +264,7 @@ for word in $(grep '^rank ' table.txt); do
     grep -qE "^\.BR? .*\b$word\b" "$pages/tools/isotome-run.1" || fail "run.1 has no $word"
 done
 if command -v man >/dev/null; then
-    for page in "$pages"/*/*.[157]; do
+    for page in "$pages"/*/*.[157] "$ISO_SOURCE_DIR"/slurm/*.7; do
         warnings=$(man --warnings -E UTF-8 -l -Tutf8 "$page" 2>&1 >/dev/null)
         [ -z "$warnings" ] || fail "$page: $warnings"
     done
@@ -275,10 +275,15 @@ fi
 if command -v cmake >/dev/null; then
     cmake --install "$(dirname "$ISOTOME")/../.." --prefix "$work/prefix" >/dev/null
     [ "$(prefix/bin/isotome --version)" = "$version" ] || fail "the installed program"
-    for page in "$pages"/*/*.[157]; do
+    for page in "$pages"/*/*.[157] "$ISO_SOURCE_DIR"/slurm/*.7; do
         same "$page" "prefix/share/man/man${page: -1}/$(basename "$page")"
     done
     for header in "$ISO_SOURCE_DIR"/include/isotome/*.h; do
         same "$header" "prefix/include/isotome/$(basename "$header")"
     done
+    for script in "$ISO_SOURCE_DIR"/slurm/*.sbatch; do
+        same "$script" "prefix/share/isotome/slurm/$(basename "$script")"
+    done
+    same "$ISO_SOURCE_DIR/slurm/isotome-launch" prefix/bin/isotome-launch
+    [ -x prefix/bin/isotome-launch ] || fail "isotome-launch is no program"
 fi
