@@ -17,6 +17,7 @@ test_packages=(
     libcunit1-dev libonnx-testdata hdf5-tools man-db # tests
     gnuplot-nox                                      # scripts/experiments
     libdnnl-dev                                      # a rival, in tests/bench
+    slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge iproute2 # tests/cluster
     clang-format clang-tidy cppcheck                 # scripts/check.sh
 )
 packages=("${build_packages[@]}" "${test_packages[@]}")
