@@ -45,6 +45,10 @@ ip link set lo up
 . "$ISO_SOURCE_DIR/tests/support/lib.sh"
 . "$ISO_SOURCE_DIR/tests/support/jobs.sh"
 
+# All processes but this one, so that nobody writes to what is removed.
+trap 'kill -KILL -1 2>/dev/null || true
+    until rm -rf "$work" 2>/dev/null; do sleep 0.05; done' EXIT
+
 # The hosts share the cores of this machine: ranks that wait give way.
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
 
