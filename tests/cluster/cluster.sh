@@ -10,7 +10,8 @@
 #     across 8 COMMAND...             8 ranks by mpirun, two on each host
 #     cable_cut 3; cable_heal 3       of h3
 #     kill_host 3                     all its processes die, its kernel says so
-#     power_off 3                     they die, and nobody is told
+#     power_off 3                     they die, and nobody is told; what was
+#                                     temporary is gone
 #     slurm_up 2                      each host is a node of 2 CPUs
 #     slurm sbatch ...
 #
@@ -141,6 +142,9 @@ kill_host() {
 power_off() {
     cable_cut "$1"
     kill_host "$1"
+    # As at a boot: Slurm starts no ranks where an earlier PMIx folder of the
+    # same job lies.
+    rm -rf "${ISO_CLUSTER:?}/h$1"/* "$ISO_CLUSTER/spool.h$1"
 }
 
 # -- Slurm --
