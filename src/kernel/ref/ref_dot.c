@@ -28,11 +28,13 @@ void REAL(iso__ref_dot_end)(real_dot_t *dot)
 /*
  * The chain of one block for each of n columns, (length, n). An FMA
  * instruction and the C library's fma give the same bits; the loader takes
- * the version that has the instruction where the CPU has it.
+ * the version that has the instruction where the CPU has it. (The name is the
+ * type's own because clang shows its resolver to the linker.)
  */
 __attribute__((target_clones("fma", "default"))) static void
-run_chains(int64_t length, const real_t *restrict row,
-           const real_t *restrict columns, int64_t n, real_t *restrict chain)
+REAL(run_chains)(int64_t length, const real_t *restrict row,
+                 const real_t *restrict columns, int64_t n,
+                 real_t *restrict chain)
 {
     for (int64_t i = 0; i < n; i++) {
         chain[i] = 0;
@@ -53,8 +55,9 @@ void REAL(iso__ref_dot)(const real_dot_t *dot, const real_t *row, int64_t n,
     for (int64_t b = 0; b < count; b++) {
         const int64_t begin = iso_blocks_begin(&dot->blocks, b);
 
-        run_chains(iso_blocks_end(&dot->blocks, b) - begin, row + begin,
-                   dot->columns + begin * n, n, part + b * n);
+        REAL(run_chains)
+        (iso_blocks_end(&dot->blocks, b) - begin, row + begin,
+         dot->columns + begin * n, n, part + b * n);
     }
     for (int64_t width = 1; width < count; width *= 2) {
         for (int64_t b = 0; b + width < count; b += 2 * width) {
