@@ -8,6 +8,16 @@
 
 static _Thread_local char error_text[ISO_ERROR_TEXT_BYTES];
 
+/* A text may quote a file: it stays one line, and cannot command a terminal. */
+static void drop_controls(char *text)
+{
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text < ' ' || *text == 127) {
+            *text = '?';
+        }
+    }
+}
+
 /*
  * Make text the record. It comes from a buffer of the caller because the
  * arguments of a message may point into the record that it replaces.
@@ -24,6 +34,7 @@ static void record(const char *text, int length)
         memcpy(error_text, text, ISO_ERROR_TEXT_BYTES - 4);
         memcpy(error_text + ISO_ERROR_TEXT_BYTES - 4, "...", 4);
     }
+    drop_controls(error_text);
 }
 
 void iso__fail(iso_status_t status, const char *format, ...)

@@ -53,6 +53,14 @@ static void test_long_text_is_cut(void)
     CU_ASSERT_EQUAL(strlen(iso_error_text()), ISO_ERROR_TEXT_BYTES - 1);
 }
 
+static void test_controls_are_dropped(void)
+{
+    (void)iso_fail(ISO_INPUT, "node '%s'", "a\nb\x1b[2J\x7f\xc3\xa9");
+    CU_ASSERT_STRING_EQUAL(iso_error_text(), "node 'a?b?[2J?\xc3\xa9'");
+    (void)iso_fail_context(ISO_INPUT, "%s", "x\ry");
+    CU_ASSERT_STRING_EQUAL(iso_error_text(), "x?y: node 'a?b?[2J?\xc3\xa9'");
+}
+
 static void *fail_elsewhere(void *arg)
 {
     (void)arg;
@@ -81,6 +89,7 @@ int main(void)
         {"context goes in front", test_context_goes_in_front},
         {"record may be an argument", test_record_may_be_an_argument},
         {"long text is cut", test_long_text_is_cut},
+        {"controls are dropped", test_controls_are_dropped},
         {"each thread has its own", test_each_thread_has_its_own},
         CU_TEST_INFO_NULL,
     };
