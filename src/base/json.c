@@ -19,13 +19,42 @@ enum {
     SHOWN_DEPTH = 64, /* places deeper than this are cut at the front */
 };
 
+/* jansson's parser says of a lack of memory that the text is wrong, or loses a
+ * character, so that its allocations are watched while it parses. */
+static json_malloc_t parser_malloc;
+static bool parser_starved;
+
+static void *watched_malloc(size_t bytes)
+{
+    void *block = parser_malloc(bytes);
+
+    parser_starved = parser_starved || block == NULL;
+    return block;
+}
+
+static json_t *parse(const char *text, size_t length, json_error_t *error)
+{
+    json_free_t parser_free = NULL;
+
+    parser_starved = false;
+    json_get_alloc_funcs(&parser_malloc, &parser_free);
+    json_set_alloc_funcs(watched_malloc, parser_free);
+    json_t *value = json_loadb(text, length,
+                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, error);
+    json_set_alloc_funcs(parser_malloc, parser_free);
+    return value;
+}
+
 iso_status_t iso_json_parse(const char *text, size_t length, const char *what,
                             iso_json_t *root_out)
 {
     json_error_t error;
-    json_t *value = json_loadb(
-        text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    json_t *value = parse(text, length, &error);
 
+    if (parser_starved) {
+        json_decref(value);
+        return iso_fail(ISO_NOMEM, "out of memory: cannot read %s", what);
+    }
     if (value == NULL) {
         return iso_fail(ISO_INPUT, "%s: line %d, column %d: %s", what,
                         error.line, error.column, error.text);
@@ -355,10 +384,23 @@ static iso_status_t write_all(int file, const char *path, const char *text,
     return ISO_OK;
 }
 
+/* A new file: what somebody else has put there, a link perhaps, is not
+ * written to. What a process of the same number has left is removed. */
+static int create_file(const char *path)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    int file = open(path, flags, 0666);
+
+    if (file < 0 && errno == EEXIST && unlink(path) == 0) {
+        file = open(path, flags, 0666);
+    }
+    return file;
+}
+
 /* Write text and a newline to path and flush them to disk. */
 static iso_status_t write_file(const char *path, const char *text)
 {
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int file = create_file(path);
 
     if (file < 0) {
         return iso_fail(ISO_IO, "cannot create '%s': %s", path,

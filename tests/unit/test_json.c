@@ -272,6 +272,30 @@ static void test_write_errors(void)
     json_decref(object);
 }
 
+/* In a folder where others may write, somebody could know the temporary name
+ * and have put a link there. */
+static void test_planted_link(void)
+{
+    char victim[96];
+    char link[96];
+    struct stat info;
+    json_t *object = json_pack("{s:i}", "v", 5);
+
+    (void)snprintf(victim, sizeof victim, "%s/victim", folder);
+    (void)snprintf(link, sizeof link, "%s.%ld.tmp", path, (long)getpid());
+    FILE *file = fopen(victim, "w");
+    CU_ASSERT_FATAL(file != NULL && fputs("mine", file) >= 0);
+    CU_ASSERT_EQUAL(fclose(file), 0);
+    CU_ASSERT_EQUAL_FATAL(symlink(victim, link), 0);
+    CU_ASSERT_EQUAL(iso_json_write(object, path), ISO_OK);
+    CU_ASSERT(stat(victim, &info) == 0 && info.st_size == 4);
+    CU_ASSERT(lstat(path, &info) == 0 && S_ISREG(info.st_mode));
+    CU_ASSERT_EQUAL(lstat(link, &info), -1);
+    CU_ASSERT_EQUAL(unlink(victim), 0);
+    CU_ASSERT_EQUAL(unlink(path), 0);
+    json_decref(object);
+}
+
 static void test_no_memory(void)
 {
     json_t *object = json_pack("{s:i}", "v", 5);
@@ -335,6 +359,7 @@ int main(void)
         {"write and read", test_write_and_read},
         {"hostile files", test_hostile_files},
         {"write errors", test_write_errors},
+        {"planted link", test_planted_link},
         {"special files stay", test_special_files_stay},
         {"no memory", test_no_memory},
         CU_TEST_INFO_NULL,
