@@ -20,11 +20,14 @@ iso_h5_scope_t iso_h5_begin(void)
 
     (void)H5Eget_auto2(H5E_DEFAULT, &scope.print, &scope.print_arg);
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    (void)H5PLget_loading_state(&scope.plugins);
+    (void)H5PLset_loading_state(0);
     return scope;
 }
 
 void iso_h5_end(const iso_h5_scope_t *scope)
 {
+    (void)H5PLset_loading_state(scope->plugins);
     (void)H5Eset_auto2(H5E_DEFAULT, scope->print, scope->print_arg);
 }
 
@@ -47,12 +50,6 @@ static herr_t keep_first(unsigned n, const H5E_error2_t *entry, void *arg)
                        start);
     } else {
         (void)snprintf(text, TEXT_BYTES, "%s", entry->desc);
-    }
-    /* One line, whatever a file's own names hold. */
-    for (char *c = text; *c != '\0'; c++) {
-        if ((unsigned char)*c < ' ') {
-            *c = ' ';
-        }
     }
     return 0;
 }

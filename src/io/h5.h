@@ -5,7 +5,8 @@
  *
  * HDF5 keeps a stack of messages; iso_h5_fail() ends our one line with the
  * innermost of them. HDF5's own printing is off between iso_h5_begin() and
- * iso_h5_end(), and afterwards as the program around us had it.
+ * iso_h5_end(), and afterwards as the program around us had it. So is its
+ * loading of plugins, which a file can ask for: a file never brings code.
  *
  *     iso_h5_scope_t scope = iso_h5_begin();
  *     hid_t file = H5I_INVALID_HID;
@@ -27,10 +28,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How errors were printed before. A value, nothing to free. */
+/* How errors were printed and what plugins could be loaded before. A value,
+ * nothing to free. */
 typedef struct iso_h5_scope {
     H5E_auto2_t print;
     void *print_arg;
+    unsigned plugins;
 } iso_h5_scope_t;
 
 iso_h5_scope_t iso_h5_begin(void);

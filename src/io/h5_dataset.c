@@ -8,7 +8,11 @@
 
 static const char stored_as[] = "stored_as";
 
-enum { STORED_AS_BYTES = 16 };
+enum {
+    STORED_AS_BYTES = 16,
+    FILTER_NAME_BYTES = 64,
+    MOST_DEFLATED = 1032, /* bytes that one byte of gzip's can become */
+};
 
 /* -- types -- */
 
@@ -316,6 +320,101 @@ static iso_status_t open_here(hid_t parent, const char *name,
     return status;
 }
 
+/* Those of HDF5 itself; others are plugins. */
+static bool is_own_filter(H5Z_filter_t filter)
+{
+    switch (filter) {
+    case H5Z_FILTER_DEFLATE:
+    case H5Z_FILTER_SHUFFLE:
+    case H5Z_FILTER_FLETCHER32:
+    case H5Z_FILTER_SZIP:
+    case H5Z_FILTER_NBIT:
+    case H5Z_FILTER_SCALEOFFSET:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static iso_status_t check_filters(hid_t creation)
+{
+    const int count = H5Pget_nfilters(creation);
+
+    for (int i = 0; i < count; i++) {
+        char name[FILTER_NAME_BYTES] = "";
+        unsigned flags = 0;
+        size_t n_values = 0;
+        const H5Z_filter_t filter =
+            H5Pget_filter2(creation, (unsigned)i, &flags, &n_values, NULL,
+                           sizeof name, name, NULL);
+
+        if (!is_own_filter(filter)) {
+            return iso_fail(ISO_INPUT,
+                            "its elements went through filter %d (%.*s), a "
+                            "plugin, which is not loaded; write it with gzip "
+                            "or without filters",
+                            (int)filter, FILTER_NAME_BYTES,
+                            name[0] == '\0' ? "unknown" : name);
+        }
+    }
+    return ISO_OK;
+}
+
+/* Bytes of a chunk, at most SIZE_MAX; 0 when there are no chunks. */
+static size_t chunk_bytes_of(hid_t creation, size_t width)
+{
+    hsize_t dims[H5S_MAX_RANK] = {0};
+    size_t bytes = width;
+    int rank = 0;
+
+    if (H5Pget_layout(creation) == H5D_CHUNKED) {
+        rank = H5Pget_chunk(creation, H5S_MAX_RANK, dims);
+    }
+    for (int i = 0; i < rank; i++) {
+        bytes = dims[i] == 0 || bytes <= SIZE_MAX / dims[i]
+                    ? bytes * (size_t)dims[i]
+                    : SIZE_MAX;
+    }
+    return rank <= 0 ? 0 : bytes;
+}
+
+/* HDF5 allocates whole chunks. They must be of a size that this file can hold,
+ * by however much gzip makes them smaller. */
+static iso_status_t check_chunks(hid_t dataset, hid_t creation)
+{
+    hsize_t file_bytes = 0;
+    hid_t file = H5Iget_file_id(dataset);
+    hid_t type = H5Dget_type(dataset);
+    const size_t width = type < 0 ? 0 : H5Tget_size(type);
+    const iso_status_t status =
+        file >= 0 && H5Fget_filesize(file, &file_bytes) >= 0
+            ? ISO_OK
+            : iso_h5_fail(ISO_INPUT, "the length of its file");
+
+    iso_h5_close(&type);
+    iso_h5_close(&file);
+    ISO_TRY(status);
+    const size_t chunk_bytes = chunk_bytes_of(creation, width);
+    if (chunk_bytes / MOST_DEFLATED > file_bytes) {
+        return iso_fail(ISO_INPUT,
+                        "its chunks are of %zu bytes, which a file of %llu "
+                        "bytes does not hold",
+                        chunk_bytes, (unsigned long long)file_bytes);
+    }
+    return ISO_OK;
+}
+
+static iso_status_t check_creation(hid_t dataset, hid_t creation)
+{
+    if (creation < 0 || H5Pget_layout(creation) == H5D_VIRTUAL ||
+        H5Pget_external_count(creation) != 0) {
+        return iso_fail(ISO_INPUT, "its elements are in other files, which "
+                                   "are not read");
+    }
+    ISO_TRY(check_filters(creation));
+    return check_chunks(dataset, creation);
+}
+
 iso_status_t iso_h5_dataset_open(hid_t parent, const char *name,
                                  hid_t *dataset_out)
 {
@@ -323,13 +422,11 @@ iso_status_t iso_h5_dataset_open(hid_t parent, const char *name,
 
     ISO_TRY(open_here(parent, name, &dataset));
     hid_t creation = H5Dget_create_plist(dataset);
-    bool here = creation >= 0 && H5Pget_layout(creation) != H5D_VIRTUAL &&
-                H5Pget_external_count(creation) == 0;
+    iso_status_t status = check_creation(dataset, creation);
     iso_h5_close(&creation);
-    if (!here) {
+    if (status != ISO_OK) {
         iso_h5_close(&dataset);
-        return iso_fail(ISO_INPUT, "its elements are in other files, which "
-                                   "are not read");
+        return status;
     }
     *dataset_out = dataset;
     return ISO_OK;

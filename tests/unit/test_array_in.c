@@ -341,6 +341,85 @@ static void test_elements_elsewhere(void)
     scratch_clear();
 }
 
+static size_t same_bytes(unsigned flags, size_t n_values,
+                         const unsigned *values, size_t bytes, size_t *room,
+                         void **buffer)
+{
+    (void)flags;
+    (void)n_values;
+    (void)values;
+    (void)room;
+    (void)buffer;
+    return bytes;
+}
+
+/* What went through HDF5's own filters is read, through others it is not,
+ * also where the program around us has registered them. */
+static void test_filters(void)
+{
+    const H5Z_class2_t filter = {.version = H5Z_CLASS_T_VERS,
+                                 .id = 33333,
+                                 .encoder_present = 1,
+                                 .decoder_present = 1,
+                                 .name = "odd\n",
+                                 .filter = same_bytes};
+    const hsize_t dims[1] = {2};
+    const int64_t sizes[1] = {2};
+    const char values[2] = {5, 6};
+    hid_t own = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t odd = H5Pcreate(H5P_DATASET_CREATE);
+
+    CU_ASSERT(H5Zregister(&filter) >= 0);
+    CU_ASSERT(H5Pset_chunk(own, 1, dims) >= 0 && H5Pset_shuffle(own) >= 0 &&
+              H5Pset_deflate(own, 9) >= 0 && H5Pset_fletcher32(own) >= 0);
+    CU_ASSERT(H5Pset_chunk(odd, 1, dims) >= 0 && H5Pset_shuffle(odd) >= 0 &&
+              H5Pset_filter(odd, 33333, 0, 0, NULL) >= 0);
+    begin_file("x.h5");
+    add("own", H5T_STD_I8LE, 1, dims, own, values);
+    add("odd", H5T_STD_I8LE, 1, dims, odd, values);
+    end_file();
+    (void)H5Pclose(own);
+    (void)H5Pclose(odd);
+    expect_read("x.h5:/own", ISO_DTYPE_I8, 1, sizes, values);
+    expect_refused("x.h5:/odd", "dataset '/odd': its elements went through "
+                                "filter 33333 (odd?), a plugin");
+    CU_ASSERT(H5Zunregister(33333) >= 0);
+    expect_refused("x.h5:/odd", "filter 33333");
+    scratch_clear();
+}
+
+/* A chunk is allocated whole, so that its size must fit the file's. */
+static void test_chunks_that_no_file_holds(void)
+{
+    const hsize_t dims[2] = {1 << 16, 1 << 15};
+    const hsize_t few[2] = {1, 1 << 15};
+    const hsize_t start[2] = {0, 0};
+    const char zeros[1 << 15] = "";
+    hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t memory = H5Screate_simple(2, few, NULL);
+
+    begin_file("x.h5");
+    CU_ASSERT(H5Pset_chunk(creation, 2, dims) >= 0);
+    add("unwritten", H5T_STD_I8LE, 2, dims, creation, NULL);
+    CU_ASSERT(H5Pset_chunk(creation, 2, few) >= 0);
+    add("x", H5T_STD_I8LE, 2, dims, creation, NULL);
+    hid_t dataset = H5Dopen2(file, "x", H5P_DEFAULT);
+    hid_t space = H5Dget_space(dataset);
+    (void)H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, few, NULL);
+    CU_ASSERT(H5Dwrite(dataset, H5T_STD_I8LE, memory, space, H5P_DEFAULT,
+                       zeros) >= 0);
+    (void)H5Sclose(memory);
+    (void)H5Sclose(space);
+    (void)H5Dclose(dataset);
+    (void)H5Pclose(creation);
+    end_file();
+    expect_refused("x.h5:/unwritten", "chunks are of 2147483648 bytes, which");
+    iso_array_in_t *array = NULL;
+    CU_ASSERT_EQUAL(iso_array_in_open("x.h5:/x", &array), ISO_OK);
+    iso_array_in_close(&array);
+    scratch_clear();
+}
+
 static void test_what_there_is_no_dtype_for(void)
 {
     const hsize_t dims[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -428,6 +507,8 @@ int main(void)
         {"rows past 2^31", test_rows_past_2_31},
         {"links", test_links},
         {"elements elsewhere", test_elements_elsewhere},
+        {"filters", test_filters},
+        {"chunks that no file holds", test_chunks_that_no_file_holds},
         {"what there is no dtype for", test_what_there_is_no_dtype_for},
         {"no memory", test_no_memory},
         {"nothing is left", test_nothing_is_left},
