@@ -127,6 +127,8 @@ iso_status_t iso_job_plan_agree(const iso_run_options_t *options, MPI_Comm comm,
     /* Also with a machine file: not every rank may have been given one. */
     ISO_TRY(iso_job_machine(comm, &job->machine));
     planned = plan_alone(options, iso_par_size(comm), job);
+    /* A lack of memory is no matter of what a rank was told. */
+    ISO_TRY(iso_par_agree(planned == ISO_NOMEM ? planned : ISO_OK, comm));
     if (planned != ISO_OK) {
         (void)snprintf(text, sizeof text, "%s", iso_error_text());
     }

@@ -11,6 +11,7 @@
 /* What the access list carries to open_file. */
 typedef struct driver_info {
     iso_draft_t *draft;
+    bool *no_memory; /* set when there is none for the file */
 } driver_info_t;
 
 typedef struct draft_file {
@@ -33,6 +34,7 @@ static H5FD_t *open_file(const char *name, unsigned flags, hid_t access,
     }
     draft_file_t *file = iso_alloc_zeroed(1, sizeof *file);
     if (file == NULL) {
+        *info->no_memory = true;
         return NULL;
     }
     file->draft = info->draft;
@@ -140,7 +142,8 @@ static const H5FD_class_t driver = {
 
 iso_status_t iso_h5_create(iso_draft_t *draft, hid_t *file_out)
 {
-    const driver_info_t info = {.draft = draft};
+    bool no_memory = false;
+    const driver_info_t info = {.draft = draft, .no_memory = &no_memory};
     hid_t file = H5I_INVALID_HID;
     iso_status_t status = ISO_OK;
     hid_t driver_id = H5FDregister(&driver);
@@ -156,8 +159,10 @@ iso_status_t iso_h5_create(iso_draft_t *draft, hid_t *file_out)
                          access);
     }
     if (file < 0) {
-        status =
-            iso_h5_fail(ISO_IO, "cannot create '%s'", iso_draft_path(draft));
+        status = no_memory ? iso_fail_context(ISO_NOMEM, "'%s'",
+                                              iso_draft_path(draft))
+                           : iso_h5_fail(ISO_IO, "cannot create '%s'",
+                                         iso_draft_path(draft));
     }
     iso_h5_close(&creation);
     iso_h5_close(&access);
