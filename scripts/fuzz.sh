@@ -14,7 +14,9 @@ targets=("$@")
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz
 cd build/fuzz
-mkdir -p corpus found
+rm -rf tmp
+mkdir -p corpus found tmp
+export TMPDIR=$PWD/tmp
 tests/fuzz/make_seeds corpus
 
 # One target: a last line of its counts, or all that it said.
@@ -24,7 +26,7 @@ run_target() {
     if ! ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=0 \
         UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
         "tests/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=10 \
-        -max_len=65536 -malloc_limit_mb=64 -rss_limit_mb=2048 \
+        -max_len=65536 -len_control=0 -malloc_limit_mb=64 -rss_limit_mb=2048 \
         -artifact_prefix="found/$target-" -print_final_stats=1 \
         "corpus/$target" "corpus/$target-seeds" >"$log" 2>&1; then
         grep -aE '^fuzz: |ERROR: |SUMMARY: |runtime error: |/(src|tests)/|Test unit written' \

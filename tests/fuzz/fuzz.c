@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 64 };
+enum { PATH_BYTES = 512 };
+
+static char path[PATH_BYTES];
 
 void fuzz_die(const char *reason)
 {
@@ -20,18 +21,26 @@ void fuzz_die(const char *reason)
     abort();
 }
 
+static void remove_file(void)
+{
+    (void)unlink(path);
+}
+
 const char *fuzz_file(const uint8_t *data, size_t size)
 {
-    static char path[PATH_BYTES];
     static int file = -1;
 
     if (file < 0) {
-        file = memfd_create("fuzz", MFD_CLOEXEC);
-        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+        const char *folder = getenv("TMPDIR");
+
+        (void)snprintf(path, sizeof path, "%s/fuzz-XXXXXX",
+                       folder == NULL ? "/tmp" : folder);
+        file = mkstemp(path);
+        (void)atexit(remove_file);
     }
     if (file < 0 || ftruncate(file, 0) != 0 ||
         pwrite(file, data, size, 0) != (ssize_t)size) {
-        fuzz_die("cannot make a file in memory");
+        fuzz_die("cannot write a file in $TMPDIR");
     }
     return path;
 }

@@ -1,6 +1,6 @@
 /*
  * What the fuzz targets share. A target hands the bytes that libFuzzer makes to
- * one reader, as a file in memory, and ends the process when the reader breaks
+ * one reader, as a file, and ends the process when the reader breaks
  * a promise: any bytes are read or refused, with one line of text, with the
  * memory given back.
  *
@@ -23,7 +23,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most,
                                unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 
-/* Path of a file in memory that holds these bytes, until the next call. */
+/* Path of a file in TMPDIR that holds these bytes, until the next call. */
 const char *fuzz_file(const uint8_t *data, size_t size);
 
 /* The bytes as a text, until the next call. */
