@@ -439,6 +439,7 @@ static void run_lanes(const task_t *task)
     iso_product_tables_t tables;
 
     memset(tables.is_made, 0, sizeof tables.is_made);
+    tables.taps = (iso_taps_t){{0}, {0}};
     for (int64_t lane = task->lane; lane < task->lane + task->lanes;) {
         lanes_t lanes = lanes_of(task, lane);
 
