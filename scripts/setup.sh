@@ -15,6 +15,8 @@ build_packages=(
 )
 test_packages=(
     libcunit1-dev libonnx-testdata hdf5-tools man-db # tests
+    valgrind                                         # tests/system
+    clang libclang-rt-14-dev                         # scripts/fuzz.sh
     gnuplot-nox                                      # scripts/experiments
     libdnnl-dev                                      # a rival, in tests/bench
     slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge iproute2 # tests/cluster
