@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct command {
     const char *name;
@@ -102,6 +103,8 @@ static bool is_one_of(const char *word, const char *a, const char *b)
 
 int main(int argc, char **argv)
 {
+    /* Whatever is made here, not everybody may write to it. */
+    (void)umask(umask(0) | S_IWOTH);
     iso_signals_set();
     if (argc < 2) {
         iso_log(ISO_LOG_ERROR, "no command; see isotome --help");

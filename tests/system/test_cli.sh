@@ -270,6 +270,19 @@ if command -v man >/dev/null; then
     done
 fi
 
+# -- nothing that everybody may write to, whatever the umask --
+
+(
+    umask 000
+    mkdir open
+    $ISOTOME import "$data/fashion_cnn.onnx" -o open/net.h5 >/dev/null
+    $ISOTOME plan open/net.h5 -n 2 -o open/plan.json >/dev/null
+    on 1 "$ISOTOME" run net.h5 -q -i x.npy -o open/y.npy --report open/report.json
+    on 1 "$ISOTOME" run net.h5 -q -i x.npy -o open/y.h5:/y
+)
+[ "$(find open -mindepth 1 | wc -l)" -eq 5 ] || fail "files in $(ls open)"
+[ -z "$(find open -mindepth 1 -perm -o+w)" ] || fail "everybody may write: $(ls -l open)"
+
 # -- installing --
 
 if command -v cmake >/dev/null; then
