@@ -15,12 +15,19 @@
 
 static int64_t held;    /* blocks of jansson's */
 static int64_t calls;   /* so far */
-static int64_t failing; /* the call that fails; 0: none */
+static int64_t failing; /* the call from which on all fail; 0: none */
+
+/* jansson's scanner has a buffer of 2^n bytes, and (in 2.14) an assertion that
+ * fails when it cannot grow; these are let alone. */
+static bool is_scanners(size_t bytes)
+{
+    return (bytes & (bytes - 1)) == 0;
+}
 
 static void *counted_malloc(size_t bytes)
 {
     calls++;
-    if (calls == failing) {
+    if (failing > 0 && calls >= failing && !is_scanners(bytes)) {
         return NULL;
     }
     void *block = malloc(bytes);
@@ -70,13 +77,13 @@ static void try_all(action_t *action, const char *written)
     json_set_alloc_funcs(malloc, free);
 }
 
-static iso_graph_t *graph;
+static iso_graph_t *model;
 static iso_plan_t *plan;
-static iso_machine_t *machine;
+static iso_machine_t *facts;
 
 static iso_status_t write_machine(void)
 {
-    return iso_machine_write(machine, "machine.json");
+    return iso_machine_write(facts, "machine.json");
 }
 
 static iso_status_t read_machine(void)
@@ -85,7 +92,7 @@ static iso_status_t read_machine(void)
     const iso_status_t status = iso_machine_read("machine.json", &again);
 
     CU_ASSERT(status != ISO_OK ||
-              iso_machine_digest(again) == iso_machine_digest(machine));
+              iso_machine_digest(again) == iso_machine_digest(facts));
     iso_machine_destroy(&again);
     return status;
 }
@@ -98,7 +105,7 @@ static iso_status_t write_plan(void)
 static iso_status_t read_plan(void)
 {
     iso_plan_t *again = NULL;
-    const iso_status_t status = iso_plan_read("plan.json", graph, &again);
+    const iso_status_t status = iso_plan_read("plan.json", model, &again);
 
     CU_ASSERT(status != ISO_OK ||
               iso_plan_digest(again) == iso_plan_digest(plan));
@@ -113,7 +120,7 @@ static iso_status_t copy_graph(void)
     iso_graph_t *copy = NULL;
     char *text = NULL;
 
-    ISO_TRY(iso_graph_to_json(graph, &root.value));
+    ISO_TRY(iso_graph_to_json(model, &root.value));
     iso_status_t status = iso_json_print(root.value, 0, &text);
     json_decref(root.value);
     ISO_TRY(status);
@@ -123,7 +130,7 @@ static iso_status_t copy_graph(void)
     status = iso_graph_from_json(&again, &copy);
     json_decref(again.value);
     CU_ASSERT(status != ISO_OK ||
-              iso_graph_digest(copy) == iso_graph_digest(graph));
+              iso_graph_digest(copy) == iso_graph_digest(model));
     iso_graph_destroy(&copy);
     return status;
 }
@@ -162,17 +169,17 @@ static void test_making_them(void)
 
     rank.n_devices = 1;
     rank.devices = &device;
-    graph = make_model("N,64");
-    plan = make_plan(graph, &options);
-    CU_ASSERT_EQUAL(iso_machine_default(2, 2, 0, &machine), ISO_OK);
-    CU_ASSERT_EQUAL(iso_machine_set_rank(machine, 1, &rank), ISO_OK);
+    model = make_model("N,64");
+    plan = make_plan(model, &options);
+    CU_ASSERT_EQUAL(iso_machine_default(2, 2, 0, &facts), ISO_OK);
+    CU_ASSERT_EQUAL(iso_machine_set_rank(facts, 1, &rank), ISO_OK);
 }
 
 static int suite_end(void)
 {
-    iso_machine_destroy(&machine);
+    iso_machine_destroy(&facts);
     iso_plan_destroy(&plan);
-    iso_graph_destroy(&graph);
+    iso_graph_destroy(&model);
     return iso_mem_count().blocks == 0 ? 0 : 1;
 }
 
