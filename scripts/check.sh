@@ -70,7 +70,7 @@ cppcheck --project="$build/compile_commands.json" -j "$jobs" --quiet \
     --error-exitcode=1 --enable=warning,style,performance,portability \
     --inline-suppr --suppress=missingIncludeSystem \
     --suppress=variableScope --suppress='*:*/proto/onnx/*' || note "cppcheck"
-printf '%s\n' "${compiled[@]}" | grep -v '^tests/bench/' |
+printf '%s\n' "${compiled[@]}" | grep -Ev '^tests/(bench|fuzz)/' |
     xargs -P "$jobs" -n 1 clang-tidy --quiet -p "$build" 2>/dev/null ||
     note "clang-tidy"
 exit $bad

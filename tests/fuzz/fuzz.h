@@ -17,11 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of libFuzzer. */
+/* Of libFuzzer. NOLINTBEGIN(readability-identifier-naming) */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most,
                                unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+/* NOLINTEND(readability-identifier-naming) */
 
 /* Path of a file in TMPDIR that holds these bytes, until the next call. */
 const char *fuzz_file(const uint8_t *data, size_t size);

@@ -109,7 +109,10 @@ static place_t some_place(json_t *root)
     while (size_of(place.value) > 0 && (place.parent == NULL || below(4) > 0)) {
         place = member_of(place.value, below(size_of(place.value)));
     }
-    return place.parent == NULL ? (place_t){0} : place;
+    if (place.parent == NULL) {
+        place.value = NULL;
+    }
+    return place;
 }
 
 static void put(const place_t *place, json_t *value)

@@ -49,7 +49,7 @@ static void save(const char *path, const char *text)
 static iso_status_t get_zeros(void *arg, const char *name,
                               iso_tensor_t *tensor_out)
 {
-    static float zeros[8 * 8 * 3 * 3];
+    static float zeros[8 * 8 * 3 * 3] = {0};
     const iso_graph_t *graph = arg;
     const iso_node_t *node = iso_graph_node(graph, iso_graph_find(graph, name));
 
@@ -129,7 +129,7 @@ static void make_machines(void)
 
 static void make_arrays(void)
 {
-    static float zeros[24];
+    static float zeros[24] = {0};
     const iso_tensor_t arrays[] = {
         {.dtype = ISO_DTYPE_F32, .rank = 3, .dims = {2, 3, 4}, .data = zeros},
         {.dtype = ISO_DTYPE_U8, .rank = 1, .dims = {7}, .data = zeros},

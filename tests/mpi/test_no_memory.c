@@ -49,7 +49,7 @@ static const kind_t shards = {"y.h5:/g/y", "y.h5", 0};
 static iso_status_t get_random(void *arg, const char *name,
                                iso_tensor_t *tensor_out)
 {
-    static float values[8 * 8 * 3 * 3];
+    static float values[8 * 8 * 3 * 3] = {0};
     const iso_graph_t *graph = arg;
     const iso_node_t *node = iso_graph_node(graph, iso_graph_find(graph, name));
     iso_random_t random = {.state = (uint64_t)name[1]};
@@ -73,7 +73,7 @@ static void write_model(void)
 
 static void write_input(void)
 {
-    static float values[SAMPLES * 8 * 6 * 6];
+    static float values[SAMPLES * 8 * 6 * 6] = {0};
     const iso_tensor_t x = {.dtype = ISO_DTYPE_F32,
                             .rank = 4,
                             .dims = {SAMPLES, 8, 6, 6},

@@ -115,6 +115,8 @@ static bool fails(bool inside)
     return error != 0;
 }
 
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
+
 int open(const char *path, int flags, ...)
 {
     int mode = 0;
@@ -189,3 +191,5 @@ int link(const char *from, const char *to)
 
     return fails(is_path_inside(to)) ? -1 : NEXT(link_t *, "link")(from, to);
 }
+
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
