@@ -76,6 +76,7 @@ static void destroy(iso_program_t *program)
     iso_cuda_free_host(gpu, cuda->sent.data);
     iso_cuda_free_host(gpu, cuda->received.data);
     iso_free(cuda->output_at);
+    iso_free(cuda->is_kept);
     iso_free(cuda->inputs);
     iso_free(cuda->steps);
     iso_free(cuda->bound);
@@ -107,6 +108,7 @@ static void bind(iso__cuda_t *cuda, iso_node_id_t node, const void *data,
     bound->data = data;
     bound->weight = weight;
     bound->is_stale = true;
+    bound->is_direct = false;
     cuda->leaves[node].data = (void *)data;
 }
 
@@ -151,7 +153,7 @@ static iso_status_t fail_leaf(const iso__cuda_t *cuda, iso_node_id_t id,
                                                cuda->device->text);
 }
 
-/* Room for a leaf; a weight's has its elements as well. */
+/* Room for a leaf; a weight's, or a message's, has its elements as well. */
 static iso_status_t reserve(iso__cuda_t *cuda, iso_node_id_t id)
 {
     iso__cuda_bound_t *bound = &cuda->bound[id];
@@ -162,6 +164,10 @@ static iso_status_t reserve(iso__cuda_t *cuda, iso_node_id_t id)
         ISO_TRY(take_resident(cuda->device, bound->weight, bytes,
                               &bound->resident));
         value->data = bound->resident->data;
+        return ISO_OK;
+    }
+    if (bound->is_direct) {
+        value->data = (void *)bound->data;
         return ISO_OK;
     }
     if (bound->own == NULL) {
@@ -175,7 +181,7 @@ static iso_status_t upload(const iso__cuda_t *cuda, iso_node_id_t id)
 {
     const iso__cuda_bound_t *bound = &cuda->bound[id];
 
-    return bound->weight != NULL
+    return bound->weight != NULL || bound->is_direct
                ? ISO_OK
                : iso_cuda_upload(cuda->device->cuda, bound->own, bound->data,
                                  iso_tensor_bytes(&cuda->values[id]));
@@ -311,17 +317,23 @@ static iso_status_t resume(iso__cuda_t *cuda)
     return show(cuda, step->node);
 }
 
+static const iso_tensor_t *value_of_output(const iso__cuda_t *cuda, int index)
+{
+    return &cuda->values[iso_graph_output(cuda->base.graph, index)->node];
+}
+
 static iso_status_t bring_outputs(const iso__cuda_t *cuda)
 {
     const iso_graph_t *graph = cuda->base.graph;
     iso_cuda_t *gpu = cuda->device->cuda;
 
     for (int i = 0; i < iso_graph_output_count(graph); i++) {
-        const iso_tensor_t *value =
-            &cuda->values[iso_graph_output(graph, i)->node];
+        const iso_tensor_t *value = value_of_output(cuda, i);
 
-        ISO_TRY(iso_cuda_download(gpu, cuda->outputs + cuda->output_at[i],
-                                  value->data, iso_tensor_bytes(value)));
+        ISO_TRY(cuda->is_kept[i]
+                    ? ISO_OK
+                    : iso_cuda_download(gpu, cuda->outputs + cuda->output_at[i],
+                                        value->data, iso_tensor_bytes(value)));
     }
     return ISO_OK;
 }
@@ -368,6 +380,49 @@ static const void *output(const iso_program_t *program, int index)
     return cuda->outputs + cuda->output_at[index];
 }
 
+/* ---- Direct ---- */
+
+static iso_device_t *direct_device(const iso__cuda_t *cuda)
+{
+    return cuda->device->is_direct ? cuda->device : NULL;
+}
+
+static iso_device_t *maker(const iso_program_t *program, int index)
+{
+    (void)index;
+    return direct_device((const iso__cuda_t *)program);
+}
+
+static iso_device_t *reader(const iso_program_t *program, iso_node_id_t input)
+{
+    (void)input;
+    return direct_device((const iso__cuda_t *)program);
+}
+
+static void keep(iso_program_t *program, int index)
+{
+    ((iso__cuda_t *)program)->is_kept[index] = true;
+}
+
+static iso_status_t put(const iso_program_t *program, int index, void *to)
+{
+    const iso__cuda_t *cuda = (const iso__cuda_t *)program;
+    const iso_tensor_t *value = value_of_output(cuda, index);
+
+    ISO_TRY(iso_cuda_copy(cuda->device->cuda, to, value->data,
+                          iso_tensor_bytes(value)));
+    return iso_cuda_wait(cuda->device->cuda);
+}
+
+static void bind_direct(iso_program_t *program, iso_node_id_t input,
+                        const void *data)
+{
+    iso__cuda_t *cuda = (iso__cuda_t *)program;
+
+    bind(cuda, input, data, NULL);
+    cuda->bound[input].is_direct = true;
+}
+
 static const iso__program_kind_t kind = {
     .destroy = destroy,
     .uses = uses,
@@ -379,6 +434,11 @@ static const iso__program_kind_t kind = {
     .finish = finish,
     .observe = observe,
     .output = output,
+    .maker = maker,
+    .keep = keep,
+    .put = put,
+    .reader = reader,
+    .bind_direct = bind_direct,
 };
 
 iso_status_t iso__cuda_create(iso_device_t *device, const iso_graph_t *graph,

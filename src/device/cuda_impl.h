@@ -33,6 +33,7 @@ typedef struct iso__cuda_bound {
     iso__resident_t *resident;  /* of weight */
     void *own;                  /* on the GPU; NULL: resident is used */
     bool is_stale;              /* not copied since it was bound */
+    bool is_direct;             /* data is on the GPU */
 } iso__cuda_bound_t;
 
 typedef struct iso__cuda {
@@ -49,6 +50,7 @@ typedef struct iso__cuda {
     void *scratch;               /* of one kernel at a time */
     char *outputs;               /* pinned: (all outputs) */
     size_t *output_at;           /* (n_outputs) */
+    bool *is_kept;               /* (n_outputs) stays on the GPU */
     iso_tensor_t sent;           /* pinned: operand of an exchange */
     iso_tensor_t received;       /* pinned: its value */
     int32_t next;                /* step; -1: inputs are to be copied first */

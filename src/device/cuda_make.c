@@ -154,7 +154,8 @@ static iso_status_t make_outputs(iso__cuda_t *cuda)
     size_t bytes = 0;
 
     cuda->output_at = iso_alloc_zeroed((size_t)count, sizeof *cuda->output_at);
-    if (cuda->output_at == NULL) {
+    cuda->is_kept = iso_alloc_zeroed((size_t)count, sizeof *cuda->is_kept);
+    if (cuda->output_at == NULL || cuda->is_kept == NULL) {
         return ISO_NOMEM;
     }
     for (int i = 0; i < count; i++) {

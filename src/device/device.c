@@ -50,6 +50,7 @@ static void convert_cpu(const iso_device_t *device, const iso_tensor_t *input,
 static iso_status_t open_throttled(iso_device_t *device)
 {
     ISO_TRY(iso_cpu_create(device->threads, &device->cpu));
+    device->is_direct = true;
     (void)snprintf(device->text, sizeof device->text, "throttled to %g Gflop/s",
                    device->flops_per_s / 1e9);
     return ISO_OK;

@@ -25,6 +25,7 @@ struct iso_device {
     int threads;
     iso_cpu_t *cpu;     /* NULL for "ref" */
     double flops_per_s; /* of a throttled one; 0: as fast as it is */
+    bool is_direct;     /* direct.h */
     char text[ISO_DEVICE_TEXT_BYTES];
 
     struct iso_cuda *cuda;           /* of a GPU, else NULL */

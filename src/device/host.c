@@ -2,6 +2,8 @@
 #include "base/mem.h"
 #include "device/host_impl.h"
 
+#include <string.h>
+
 iso_status_t iso__host_bytes(const iso_device_t *device,
                              const iso_graph_t *graph, bool keeps_values,
                              size_t *bytes_out)
@@ -148,6 +150,40 @@ static const void *output(const iso_program_t *program, int index)
                : host->copies[node].data;
 }
 
+/* ---- Direct: its memory is the host's ---- */
+
+static iso_device_t *direct_device(const iso__host_t *host)
+{
+    return host->device->is_direct ? host->device : NULL;
+}
+
+static iso_device_t *maker(const iso_program_t *program, int index)
+{
+    (void)index;
+    return direct_device((const iso__host_t *)program);
+}
+
+static iso_device_t *reader(const iso_program_t *program, iso_node_id_t input)
+{
+    (void)input;
+    return direct_device((const iso__host_t *)program);
+}
+
+static void keep(iso_program_t *program, int index)
+{
+    (void)program;
+    (void)index;
+}
+
+static iso_status_t put(const iso_program_t *program, int index, void *to)
+{
+    const iso__host_t *host = (const iso__host_t *)program;
+    const iso_node_id_t node = iso_graph_output(program->graph, index)->node;
+
+    memcpy(to, output(program, index), iso_tensor_bytes(&host->values[node]));
+    return ISO_OK;
+}
+
 /* ---- Life ---- */
 
 static void destroy(iso_program_t *program)
@@ -185,6 +221,11 @@ static const iso__program_kind_t kind = {
     .advance = advance,
     .observe = observe,
     .output = output,
+    .maker = maker,
+    .keep = keep,
+    .put = put,
+    .reader = reader,
+    .bind_direct = iso__host_bind_node,
 };
 
 iso_status_t iso__host_create(iso_device_t *device, const iso_graph_t *graph,

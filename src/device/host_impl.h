@@ -36,7 +36,7 @@ typedef struct iso__bound {
  */
 typedef struct iso__host {
     iso_program_t base;
-    const iso_device_t *device;
+    iso_device_t *device;
     iso_formats_t formats; /* n_nodes 0: all plain */
     iso_memory_plan_t plan;
     iso_tensor_t *values; /* (n_nodes) */

@@ -1,4 +1,6 @@
+#include "base/log.h"
 #include "base/mem.h"
+#include "device/direct.h"
 #include "device/mixed_impl.h"
 
 #include <string.h>
@@ -119,6 +121,12 @@ static iso_status_t begin(iso_program_t *program)
     return ISO_OK;
 }
 
+/* Does what it made stay where it is until it runs again? */
+static bool has_own_memory(const iso__segment_t *part)
+{
+    return part->program->kind->finish != NULL;
+}
+
 /* Copy what a segment made, once it is there. */
 static iso_status_t hand_on(const iso__mixed_t *mixed, int segment)
 {
@@ -132,7 +140,7 @@ static iso_status_t hand_on(const iso__mixed_t *mixed, int segment)
     for (int i = 0; i < mixed->n_values; i++) {
         const iso__mixed_value_t *value = &mixed->values[i];
 
-        if (value->segment == segment) {
+        if (value->segment == segment && !value->is_kept) {
             memcpy(mixed->room + value->offset,
                    iso_program_output(part->program, value->output),
                    value->bytes);
@@ -151,8 +159,7 @@ static iso_status_t leave(const iso__mixed_t *mixed, int segment)
     iso__segment_t *part = &mixed->parts[segment];
 
     part->is_under_way = true;
-    return part->program->kind->finish == NULL ? hand_on(mixed, segment)
-                                               : ISO_OK;
+    return has_own_memory(part) ? ISO_OK : hand_on(mixed, segment);
 }
 
 /* What a segment reads must have been handed on. */
@@ -216,6 +223,103 @@ static const void *output(const iso_program_t *program, int index)
                      : mixed->room + mixed->values[value].offset;
 }
 
+/* ---- Direct ---- */
+
+static iso__mixed_value_t *value_of_output(const iso__mixed_t *mixed, int index)
+{
+    const iso_node_id_t node = iso_graph_output(mixed->base.graph, index)->node;
+    const int32_t value = mixed->value_of[node];
+
+    ISO_ASSERT(value >= 0); /* no leaf */
+    return &mixed->values[value];
+}
+
+static iso_device_t *maker(const iso_program_t *program, int index)
+{
+    const iso__mixed_t *mixed = (const iso__mixed_t *)program;
+    const iso__mixed_value_t *value = value_of_output(mixed, index);
+
+    return iso_program_maker(mixed->parts[value->segment].program,
+                             value->output);
+}
+
+/* Does another segment read it? */
+static bool crosses(const iso__mixed_t *mixed, const iso__mixed_value_t *value)
+{
+    const iso_partition_t *partition = mixed->segments->partition;
+    const char *name = iso_graph_node(mixed->base.graph, value->node)->name;
+    bool found = false;
+
+    for (int i = 0; i < iso_partition_boundary_count(partition); i++) {
+        found = found ||
+                strcmp(iso_partition_boundary(partition, i)->name, name) == 0;
+    }
+    return found;
+}
+
+static void keep(iso_program_t *program, int index)
+{
+    const iso__mixed_t *mixed = (const iso__mixed_t *)program;
+    iso__mixed_value_t *value = value_of_output(mixed, index);
+    const iso__segment_t *part = &mixed->parts[value->segment];
+
+    if (has_own_memory(part) && !crosses(mixed, value)) {
+        iso_program_keep(part->program, value->output);
+        value->is_kept = true;
+    }
+}
+
+static iso_status_t put(const iso_program_t *program, int index, void *to)
+{
+    const iso__mixed_t *mixed = (const iso__mixed_t *)program;
+    const iso__mixed_value_t *value = value_of_output(mixed, index);
+    const iso__segment_t *part = &mixed->parts[value->segment];
+
+    if (has_own_memory(part)) {
+        return iso_program_put(part->program, value->output, to);
+    }
+    memcpy(to, mixed->room + value->offset, value->bytes);
+    return ISO_OK;
+}
+
+/* Of the segments that read it, when all are on the same device. */
+static iso_device_t *reader(const iso_program_t *program, iso_node_id_t input)
+{
+    const iso__mixed_t *mixed = (const iso__mixed_t *)program;
+    iso_device_t *all = NULL;
+
+    for (int s = 0; s < mixed->segments->count; s++) {
+        const iso__segment_t *part = &mixed->parts[s];
+
+        if (part->inner[input] == ISO_NO_NODE) {
+            continue;
+        }
+        iso_device_t *one =
+            iso_program_reader(part->program, part->inner[input]);
+
+        if (one == NULL || (all != NULL && all != one)) {
+            return NULL;
+        }
+        all = one;
+    }
+    return all;
+}
+
+static void bind_direct(iso_program_t *program, iso_node_id_t input,
+                        const void *data)
+{
+    iso__mixed_t *mixed = (iso__mixed_t *)program;
+
+    mixed->leaves[input].data = (void *)data;
+    for (int s = 0; s < mixed->segments->count; s++) {
+        const iso__segment_t *part = &mixed->parts[s];
+
+        if (part->inner[input] != ISO_NO_NODE) {
+            iso_program_bind_direct(part->program, part->inner[input], data);
+        }
+    }
+}
+
 static const iso__program_kind_t kind = {
     .destroy = destroy,
     .uses = uses,
@@ -226,6 +330,11 @@ static const iso__program_kind_t kind = {
     .advance = advance,
     .observe = observe,
     .output = output,
+    .maker = maker,
+    .keep = keep,
+    .put = put,
+    .reader = reader,
+    .bind_direct = bind_direct,
 };
 
 /* A program whose segments are found; NULL when all is on one device, single.

@@ -18,6 +18,7 @@ typedef struct iso__mixed_value {
     int last;           /* segment that reads it; the count: the caller */
     size_t bytes;
     size_t offset;
+    bool is_kept; /* by its segment: not handed on (direct.h) */
 } iso__mixed_value_t;
 
 /* Where a sub-program's nodes are in the whole, for its observer. */

@@ -25,6 +25,14 @@ typedef struct iso__program_kind {
     void (*observe)(iso_program_t *program, iso_program_observer_t *observer,
                     void *arg);
     const void *(*output)(const iso_program_t *program, int index);
+
+    /* Of direct.h. */
+    iso_device_t *(*maker)(const iso_program_t *program, int index);
+    void (*keep)(iso_program_t *program, int index);
+    iso_status_t (*put)(const iso_program_t *program, int index, void *to);
+    iso_device_t *(*reader)(const iso_program_t *program, iso_node_id_t input);
+    void (*bind_direct)(iso_program_t *program, iso_node_id_t input,
+                        const void *data);
 } iso__program_kind_t;
 
 /* The first member of each kind of program. */

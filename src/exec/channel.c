@@ -35,47 +35,129 @@ typedef struct header {
 
 _Static_assert(sizeof(header_t) <= HEADER_BYTES, "header must fit");
 
+/* Requests come to an end in their order: of the message, then, apart, of one
+ * for each parcel. */
 typedef struct slot {
     unsigned char *message;
-    MPI_Request request;
-    bool active;
+    MPI_Request *requests; /* (n_requests) */
+    int next;              /* to be waited for; n_requests: none is started */
 } slot_t;
+
+/* Of a parcel. */
+typedef struct place {
+    size_t header;  /* where its header is in a message */
+    size_t payload; /* and where its elements are, when not in memory */
+    size_t bytes;   /* of the elements, in whole units */
+    iso_device_t *device;
+    void *memory; /* (n_slots, bytes) of the device; NULL: in messages */
+} place_t;
 
 struct iso_channel {
     bool sends;
     bool verifies;
+    bool is_apart;
     int peer;
     int n_slots;
     int n_parcels;
+    int n_requests; /* of a slot */
     int64_t n_batches;
     int64_t started; /* messages: sends posted, receives armed */
     int64_t arrived; /* receiver: messages taken from the network */
     int64_t announced;
     MPI_Request announcement;
-    size_t message_bytes;
+    size_t sent_bytes;    /* of all messages of a micro-batch */
+    size_t message_bytes; /* of a slot in the host's memory */
     MPI_Comm comm;
     MPI_Datatype unit;
     iso_parcel_t *parcels; /* (n_parcels) */
-    size_t *offsets;       /* (n_parcels) of the header in a message */
+    place_t *places;       /* (n_parcels) */
     slot_t *slots;         /* (n_slots) */
+    MPI_Request *requests; /* (n_slots, n_requests) */
     unsigned char *messages;
 };
 
+static slot_t *slot_of(const iso_channel_t *channel, int64_t index)
+{
+    return &channel->slots[index % channel->n_slots];
+}
+
+static bool is_under_way(const iso_channel_t *channel, const slot_t *slot)
+{
+    return slot->next < channel->n_requests;
+}
+
+/* ---- Making ---- */
+
+/* One behind the other; apart, the headers come first. */
 static void lay_out(iso_channel_t *channel)
 {
-    size_t offset = 0;
+    size_t offset =
+        channel->is_apart ? (size_t)channel->n_parcels * HEADER_BYTES : 0;
 
     for (int i = 0; i < channel->n_parcels; i++) {
-        channel->offsets[i] = offset;
-        offset += iso_message_bytes(
-            iso_tensor_bytes(&channel->parcels[i].form[ISO_FORM_FULL]));
+        const iso_parcel_t *parcel = &channel->parcels[i];
+        const size_t bytes =
+            iso_message_bytes(iso_tensor_bytes(&parcel->form[ISO_FORM_FULL]));
+        place_t *place = &channel->places[i];
+
+        channel->sent_bytes += bytes;
+        place->bytes = bytes - HEADER_BYTES;
+        place->device = parcel->device;
+        if (!channel->is_apart) {
+            place->header = offset;
+            offset += HEADER_BYTES;
+        } else {
+            place->header = (size_t)i * HEADER_BYTES;
+        }
+        place->payload = offset;
+        offset += place->device == NULL ? place->bytes : 0;
     }
     channel->message_bytes = offset;
 }
 
+static iso_status_t make_device_memory(const iso_channel_t *channel,
+                                       place_t *place)
+{
+    if (place->device == NULL) {
+        return ISO_OK;
+    }
+    ISO_ASSERT(channel->is_apart);
+    return iso_device_alloc(
+        place->device, (size_t)channel->n_slots * place->bytes, &place->memory);
+}
+
+static iso_status_t make_memory(iso_channel_t *channel)
+{
+    channel->messages =
+        iso_alloc_zeroed((size_t)channel->n_slots, channel->message_bytes);
+    if (channel->messages == NULL) {
+        return ISO_NOMEM;
+    }
+    for (int i = 0; i < channel->n_parcels; i++) {
+        ISO_TRY(make_device_memory(channel, &channel->places[i]));
+    }
+    return ISO_OK;
+}
+
+static void init(const iso_channel_t *channel, void *data, size_t bytes,
+                 MPI_Request *request)
+{
+    const int count = (int)(bytes / UNIT_BYTES);
+
+    if (channel->sends) {
+        ISO_CHECK_MPI(MPI_Send_init(data, count, channel->unit, channel->peer,
+                                    TAG_DATA, channel->comm, request));
+    } else {
+        ISO_CHECK_MPI(MPI_Recv_init(data, count, channel->unit, channel->peer,
+                                    TAG_DATA, channel->comm, request));
+    }
+}
+
 static void make_requests(iso_channel_t *channel)
 {
-    int count = (int)(channel->message_bytes / UNIT_BYTES);
+    const size_t bytes = channel->is_apart
+                             ? (size_t)channel->n_parcels * HEADER_BYTES
+                             : channel->message_bytes;
 
     ISO_CHECK_MPI(MPI_Type_contiguous(UNIT_BYTES, MPI_BYTE, &channel->unit));
     ISO_CHECK_MPI(MPI_Type_commit(&channel->unit));
@@ -83,22 +165,24 @@ static void make_requests(iso_channel_t *channel)
         slot_t *slot = &channel->slots[i];
 
         slot->message = channel->messages + (size_t)i * channel->message_bytes;
-        if (channel->sends) {
-            ISO_CHECK_MPI(MPI_Send_init(slot->message, count, channel->unit,
-                                        channel->peer, TAG_DATA, channel->comm,
-                                        &slot->request));
-        } else {
-            ISO_CHECK_MPI(MPI_Recv_init(slot->message, count, channel->unit,
-                                        channel->peer, TAG_DATA, channel->comm,
-                                        &slot->request));
+        slot->requests =
+            channel->requests + (size_t)i * (size_t)channel->n_requests;
+        slot->next = channel->n_requests;
+        init(channel, slot->message, bytes, &slot->requests[0]);
+        for (int p = 0; channel->is_apart && p < channel->n_parcels; p++) {
+            init(channel, iso_channel_payload(channel, i, p),
+                 channel->places[p].bytes, &slot->requests[1 + p]);
         }
     }
 }
 
+/* In this order, which is that in which the other end takes them. */
 static void start(iso_channel_t *channel, slot_t *slot)
 {
-    ISO_CHECK_MPI(MPI_Start(&slot->request));
-    slot->active = true;
+    for (int i = 0; i < channel->n_requests; i++) {
+        ISO_CHECK_MPI(MPI_Start(&slot->requests[i]));
+    }
+    slot->next = 0;
     channel->started++;
 }
 
@@ -106,6 +190,7 @@ iso_status_t iso_channel_create(const iso_channel_spec_t *spec, MPI_Comm comm,
                                 iso_channel_t **channel_out)
 {
     iso_channel_t *channel = iso_alloc_zeroed(1, sizeof *channel);
+    iso_status_t status = ISO_NOMEM;
 
     *channel_out = NULL;
     if (channel == NULL) {
@@ -113,31 +198,35 @@ iso_status_t iso_channel_create(const iso_channel_spec_t *spec, MPI_Comm comm,
     }
     channel->sends = spec->sends;
     channel->verifies = spec->verifies;
+    channel->is_apart = spec->is_apart;
     channel->peer = spec->peer;
     channel->n_slots = spec->n_slots;
     channel->n_parcels = spec->n_parcels;
+    channel->n_requests = spec->is_apart ? 1 + spec->n_parcels : 1;
     channel->n_batches = spec->n_batches;
     channel->announcement = MPI_REQUEST_NULL;
     channel->unit = MPI_DATATYPE_NULL;
     channel->comm = comm;
     channel->parcels =
         iso_alloc_zeroed((size_t)spec->n_parcels, sizeof *channel->parcels);
-    channel->offsets =
-        iso_alloc_zeroed((size_t)spec->n_parcels, sizeof *channel->offsets);
+    channel->places =
+        iso_alloc_zeroed((size_t)spec->n_parcels, sizeof *channel->places);
     channel->slots =
         iso_alloc_zeroed((size_t)spec->n_slots, sizeof *channel->slots);
-    if (channel->parcels == NULL || channel->offsets == NULL ||
-        channel->slots == NULL) {
-        goto no_memory;
+    channel->requests =
+        iso_alloc_zeroed((size_t)spec->n_slots * (size_t)channel->n_requests,
+                         sizeof(MPI_Request));
+    if (channel->parcels == NULL || channel->places == NULL ||
+        channel->slots == NULL || channel->requests == NULL) {
+        goto fail;
     }
     for (int i = 0; i < spec->n_parcels; i++) {
         channel->parcels[i] = spec->parcels[i];
     }
     lay_out(channel);
-    channel->messages =
-        iso_alloc_zeroed((size_t)spec->n_slots, channel->message_bytes);
-    if (channel->messages == NULL) {
-        goto no_memory;
+    status = make_memory(channel);
+    if (status != ISO_OK) {
+        goto fail;
     }
     make_requests(channel);
     for (int i = 0; !spec->sends && i < spec->n_slots && i < spec->n_batches;
@@ -147,15 +236,12 @@ iso_status_t iso_channel_create(const iso_channel_spec_t *spec, MPI_Comm comm,
     *channel_out = channel;
     return ISO_OK;
 
-no_memory:
+fail:
     iso_channel_destroy(&channel);
-    return ISO_NOMEM;
+    return status;
 }
 
-static slot_t *slot_of(const iso_channel_t *channel, int64_t index)
-{
-    return &channel->slots[index % channel->n_slots];
-}
+/* ---- Messages ---- */
 
 static header_t header_of(const iso_channel_t *channel, int64_t index,
                           iso_form_t form, int i)
@@ -228,7 +314,7 @@ static iso_status_t check_headers(const iso_channel_t *channel, int64_t index,
         header_t expected = header_of(channel, index, form, i);
         header_t found;
 
-        memcpy(&found, message + channel->offsets[i], sizeof found);
+        memcpy(&found, message + channel->places[i].header, sizeof found);
         if (memcmp(&found, &expected, sizeof found) == 0) {
             continue;
         }
@@ -257,11 +343,11 @@ iso_status_t iso_channel_acquire(iso_channel_t *channel, int64_t index,
     slot_t *slot = slot_of(channel, index);
 
     *ready_out = true;
-    if (slot->active) {
+    while (*ready_out && is_under_way(channel, slot)) {
         begin_wait(channel, index);
-        *ready_out = iso_stop_wait(stop, index, &slot->request);
+        *ready_out = iso_stop_wait(stop, index, &slot->requests[slot->next]);
         iso_wait_end();
-        slot->active = !*ready_out;
+        slot->next += *ready_out ? 1 : 0;
     }
     if (!*ready_out || channel->sends) {
         return ISO_OK;
@@ -272,19 +358,24 @@ iso_status_t iso_channel_acquire(iso_channel_t *channel, int64_t index,
 
 void *iso_channel_payload(const iso_channel_t *channel, int64_t index, int i)
 {
-    return slot_of(channel, index)->message + channel->offsets[i] +
-           HEADER_BYTES;
+    const place_t *place = &channel->places[i];
+    const size_t slot = (size_t)(index % channel->n_slots);
+
+    return place->memory != NULL
+               ? (unsigned char *)place->memory + slot * place->bytes
+               : channel->slots[slot].message + place->payload;
 }
 
 void iso_channel_post(iso_channel_t *channel, int64_t index, iso_form_t form)
 {
     slot_t *slot = slot_of(channel, index);
 
-    ISO_ASSERT(channel->sends && !slot->active);
+    ISO_ASSERT(channel->sends && !is_under_way(channel, slot));
     for (int i = 0; i < channel->n_parcels; i++) {
         header_t header = header_of(channel, index, form, i);
 
-        memcpy(slot->message + channel->offsets[i], &header, sizeof header);
+        memcpy(slot->message + channel->places[i].header, &header,
+               sizeof header);
     }
     start(channel, slot);
 }
@@ -306,16 +397,26 @@ void iso_channel_announce(iso_channel_t *channel)
     }
 }
 
+/* ---- The end ---- */
+
+static void wait_for(const iso_channel_t *channel, slot_t *slot)
+{
+    ISO_CHECK_MPI(
+        MPI_Waitall(channel->n_requests, slot->requests, MPI_STATUSES_IGNORE));
+    slot->next = channel->n_requests;
+}
+
 /* Receiver: take back the receives that no message will come for. */
 static void unarm(iso_channel_t *channel)
 {
     for (int i = 0; i < channel->n_slots; i++) {
         slot_t *slot = &channel->slots[i];
 
-        if (slot->active) {
-            ISO_CHECK_MPI(MPI_Cancel(&slot->request));
-            ISO_CHECK_MPI(MPI_Wait(&slot->request, MPI_STATUS_IGNORE));
-            slot->active = false;
+        for (; is_under_way(channel, slot); slot->next++) {
+            MPI_Request *request = &slot->requests[slot->next];
+
+            ISO_CHECK_MPI(MPI_Cancel(request));
+            ISO_CHECK_MPI(MPI_Wait(request, MPI_STATUS_IGNORE));
         }
     }
 }
@@ -330,11 +431,10 @@ static void drain(iso_channel_t *channel)
     while (channel->arrived < count) {
         slot_t *slot = slot_of(channel, channel->arrived);
 
-        if (!slot->active) {
+        if (!is_under_way(channel, slot)) {
             start(channel, slot);
         }
-        ISO_CHECK_MPI(MPI_Wait(&slot->request, MPI_STATUS_IGNORE));
-        slot->active = false;
+        wait_for(channel, slot);
         channel->arrived++;
     }
     unarm(channel);
@@ -344,11 +444,7 @@ static void drain(iso_channel_t *channel)
 static void complete(iso_channel_t *channel)
 {
     for (int i = 0; i < channel->n_slots; i++) {
-        if (channel->slots[i].active) {
-            ISO_CHECK_MPI(
-                MPI_Wait(&channel->slots[i].request, MPI_STATUS_IGNORE));
-            channel->slots[i].active = false;
-        }
+        wait_for(channel, &channel->slots[i]);
     }
     ISO_CHECK_MPI(MPI_Wait(&channel->announcement, MPI_STATUS_IGNORE));
 }
@@ -364,6 +460,18 @@ void iso_channel_finish(iso_channel_t *channel)
     iso_wait_end();
 }
 
+static void free_memory(iso_channel_t *channel)
+{
+    for (int i = 0; channel->places != NULL && i < channel->n_parcels; i++) {
+        const place_t *place = &channel->places[i];
+
+        if (place->device != NULL) {
+            iso_device_free(place->device, place->memory);
+        }
+    }
+    iso_free(channel->messages);
+}
+
 void iso_channel_destroy(iso_channel_t **channel)
 {
     iso_channel_t *gone = *channel;
@@ -375,14 +483,15 @@ void iso_channel_destroy(iso_channel_t **channel)
         if (!gone->sends) {
             unarm(gone);
         }
-        for (int i = 0; i < gone->n_slots; i++) {
-            ISO_CHECK_MPI(MPI_Request_free(&gone->slots[i].request));
+        for (int i = 0; i < gone->n_slots * gone->n_requests; i++) {
+            ISO_CHECK_MPI(MPI_Request_free(&gone->requests[i]));
         }
         ISO_CHECK_MPI(MPI_Type_free(&gone->unit));
     }
-    iso_free(gone->messages);
+    free_memory(gone);
+    iso_free(gone->requests);
     iso_free(gone->slots);
-    iso_free(gone->offsets);
+    iso_free(gone->places);
     iso_free(gone->parcels);
     iso_free(gone);
     *channel = NULL;
@@ -390,5 +499,17 @@ void iso_channel_destroy(iso_channel_t **channel)
 
 double iso_channel_sent_bytes(const iso_channel_t *channel)
 {
-    return (double)channel->started * (double)channel->message_bytes;
+    return (double)channel->started * (double)channel->sent_bytes;
+}
+
+double iso_channel_direct_bytes(const iso_channel_t *channel)
+{
+    const int64_t count = channel->sends ? channel->started : channel->arrived;
+    size_t bytes = 0;
+
+    for (int i = 0; i < channel->n_parcels; i++) {
+        bytes +=
+            channel->places[i].memory != NULL ? channel->places[i].bytes : 0;
+    }
+    return (double)count * (double)bytes;
 }

@@ -3,10 +3,12 @@
  * micro-batch.
  *
  * A message holds all tensors that go this way, each behind a header that
- * says what it is; the receiver checks every header. Messages live in slots
- * with a persistent request each, so that a slot is on its way while another
- * is computed. How many slots there are and what a message weighs is said in
- * plan/buffers.h, because the plan counts them.
+ * says what it is; the receiver checks every header. Or, apart, it holds the
+ * headers alone and a message for each tensor follows it: these may come from
+ * the memory of a device, or go there, at either end (direct.h). Messages live
+ * in slots with persistent requests, so that a slot is on its way while
+ * another is computed. How many slots there are and what a message weighs is
+ * said in plan/buffers.h, because the plan counts them.
  *
  *     sender                             receiver
  *     iso_channel_acquire(c, i)          iso_channel_acquire(c, i, form)
@@ -19,19 +21,22 @@
 #include "isotome/tensor.h"
 
 #include "exec/batches.h"
+#include "exec/direct.h"
 #include "exec/stop.h"
 
 /* A tensor on its way: number (the same at both ends), name for messages,
- * and what it is in each form. */
+ * what it is in each form, and where this end has it. */
 typedef struct iso_parcel {
     int id;
     const char *name; /* borrowed; outlives the channel */
     iso_tensor_t form[ISO_FORM_COUNT];
+    iso_device_t *device; /* borrowed, in whose memory; NULL: the host's */
 } iso_parcel_t;
 
 typedef struct iso_channel_spec {
     bool sends;
     bool verifies; /* elements, by digests; the same at both ends */
+    bool is_apart; /* the same at both ends; where a parcel has a device */
     int peer;      /* rank in comm */
     int n_slots;
     int64_t n_batches; /* messages in the job */
@@ -59,7 +64,8 @@ iso_status_t iso_channel_acquire(iso_channel_t *channel, int64_t index,
                                  iso_form_t form, iso_stop_t *stop,
                                  bool *ready_out);
 
-/* Where the elements of parcel number i (in the spec's order) are. */
+/* Where the elements of parcel number i (in the spec's order) are: in the
+ * memory of its device. */
 void *iso_channel_payload(const iso_channel_t *channel, int64_t index, int i);
 
 /* Sender: write headers and start sending. */
@@ -82,5 +88,9 @@ void iso_channel_destroy(iso_channel_t **channel);
 
 /* Bytes of the messages started so far by a sender. */
 double iso_channel_sent_bytes(const iso_channel_t *channel);
+
+/* Bytes of those sent or received so far that this end had in the memory of a
+ * device. */
+double iso_channel_direct_bytes(const iso_channel_t *channel);
 
 #endif

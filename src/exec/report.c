@@ -170,6 +170,22 @@ static void add_packed(const iso_report_t *report, iso_text_t *text)
     }
 }
 
+static void add_direct(const iso_report_t *report, iso_text_t *text)
+{
+    char direct[ISO_TEXT_NUMBER_BYTES];
+    double bytes = 0;
+
+    for (int rank = 0; rank < report->size; rank++) {
+        bytes += report->ranks[rank].direct_bytes;
+    }
+    if (bytes > 0) {
+        iso_text_add(text,
+                     "%s of messages went directly from or to the memory of a "
+                     "device\n",
+                     iso_text_bytes((size_t)bytes, direct));
+    }
+}
+
 static void add_exchanges(const iso_report_t *report, iso_text_t *text)
 {
     char measured[ISO_TEXT_NUMBER_BYTES];
@@ -217,6 +233,7 @@ iso_status_t iso_report_print(const iso_report_t *report, FILE *file)
     add_table(report, &text);
     add_slow(report, &text);
     add_packed(report, &text);
+    add_direct(report, &text);
     add_exchanges(report, &text);
     iso_text_add(&text,
                  "%" PRId64 " samples in micro-batches of %" PRId64
@@ -242,18 +259,19 @@ static json_t *rank_json(const iso_report_rank_t *rank, int number)
     iso_cores_add_text(&rank->binding.cores, &cores);
     json_t *json = json_pack(
         "{s:i, s:i, s:i, s:s, s:s?, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
-        "s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}",
+        "s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}",
         "rank", number, "stage", rank->stage, "worker", rank->worker, "host",
         rank->host, "cores", cores.data, "device", rank->device, "load_s",
         times->load_s, "read_s", times->read_s, "receive_s", times->receive_s,
         "compute_s", times->compute_s, "exchange_s", times->exchange_s,
         "send_s", times->send_s, "write_s", times->write_s, "total_s",
-        times->total_s, "sent_bytes", rank->sent_bytes, "exchanged_bytes",
-        rank->exchanged_bytes, "weight_bytes_read", rank->read_bytes,
-        "weight_bytes_packed", rank->packed_bytes, "weight_bytes_planned",
-        rank->planned_read_bytes, "peak_bytes", rank->peak_bytes,
-        "peak_bytes_planned", rank->planned_peak_bytes, "compute_s_planned",
-        rank->planned_compute_s, "slow", rank->slow_times > 0 ? 1 : 0);
+        times->total_s, "sent_bytes", rank->sent_bytes, "direct_bytes",
+        rank->direct_bytes, "exchanged_bytes", rank->exchanged_bytes,
+        "weight_bytes_read", rank->read_bytes, "weight_bytes_packed",
+        rank->packed_bytes, "weight_bytes_planned", rank->planned_read_bytes,
+        "peak_bytes", rank->peak_bytes, "peak_bytes_planned",
+        rank->planned_peak_bytes, "compute_s_planned", rank->planned_compute_s,
+        "slow", rank->slow_times > 0 ? 1 : 0);
 
     iso_text_free(&cores);
     return json;

@@ -28,6 +28,7 @@ typedef struct iso_report_rank {
     double planned_compute_s; /* in the whole job */
     double slow_times;        /* of a slow rank (slow.h); found at rank 0 */
     double sent_bytes;        /* in messages, whole job */
+    double direct_bytes;      /* in messages, from and to a device's memory */
     double exchanged_bytes;   /* sent to workers of the stage, whole job */
     double read_bytes;        /* of weights, from the model */
     double packed_bytes;      /* of weights that came packed */

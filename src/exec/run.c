@@ -52,6 +52,7 @@ typedef struct job {
     MPI_Comm team;         /* the workers of this rank's stage */
     iso_device_map_t *map; /* NULL when the caller has one */
     iso_device_t *device;
+    bool *is_direct; /* (ranks) */
     iso_worker_t *worker;
     iso_packed_t *packed; /* NULL: none */
     iso_load_t *load;
@@ -239,6 +240,7 @@ static iso_status_t make_worker(job_t *job)
         .team = job->team,
         .batches = job->batches,
         .device = job->device,
+        .is_direct = job->is_direct,
         .feed = job->feed,
         .deliver = job->deliver,
         .watch = job->watch,
@@ -269,11 +271,21 @@ static iso_status_t open_device(job_t *job)
     return iso_device_open_map(map, job->options->threads, &job->device);
 }
 
+/* Values that are watched are in the host's memory. Collective. */
 static iso_status_t reserve(job_t *job)
 {
-    ISO_TRY(cut(job));
-    ISO_TRY(open_device(job));
-    return make_worker(job);
+    iso_status_t status = is_idle(job) ? ISO_OK : cut(job);
+
+    if (status == ISO_OK && !is_idle(job)) {
+        status = open_device(job);
+    }
+    ISO_TRY(iso_par_agree(status, job->comm));
+    ISO_TRY(iso_direct_agree(job->watch == NULL ? job->device : NULL, job->comm,
+                             &job->is_direct));
+    if (!is_idle(job)) {
+        status = make_worker(job);
+    }
+    return iso_par_agree(status, job->comm);
 }
 
 static iso_status_t load(job_t *job)
@@ -342,10 +354,7 @@ static iso_status_t prepare(job_t *job)
     ISO_CHECK_MPI(MPI_Comm_split(job->comm,
                                  is_idle(job) ? MPI_UNDEFINED : stage_of(job),
                                  job->rank, &job->team));
-    if (!is_idle(job)) {
-        status = reserve(job);
-    }
-    ISO_TRY(iso_par_agree(status, job->comm));
+    ISO_TRY(reserve(job));
     iso_wait_phase("loading weights", 0);
     if (!is_idle(job)) {
         status = load(job);
@@ -452,6 +461,7 @@ static void fill_report(const job_t *job, iso_report_rank_t *mine)
                               (double)iso_plan_micro_batch(job->plan.plan);
     mine->worker = planned->worker;
     mine->sent_bytes = iso_worker_sent_bytes(job->worker);
+    mine->direct_bytes = iso_worker_direct_bytes(job->worker);
     mine->exchanged_bytes = iso_worker_exchanged_bytes(job->worker);
     mine->read_bytes = (double)(iso_model_bytes_read(job->plan.model) -
                                 iso_load_check_bytes(job->load));
@@ -687,6 +697,7 @@ static void free_job(job_t *job)
     iso_worker_destroy(&job->worker);
     iso_load_free(&job->load);
     iso_packed_close(&job->packed);
+    iso_free(job->is_direct);
     iso_device_close(&job->device);
     iso_device_map_destroy(&job->map);
     for (int form = 0; form < ISO_FORM_COUNT; form++) {

@@ -125,10 +125,15 @@ static iso_status_t make_link(iso_worker_t *worker, int peer_stage,
     *count += 1;
     link->peer_stage = peer_stage;
     ISO_TRY(find_ends(worker, link, sends));
+    iso__worker_find_devices(worker, link, sends);
+
+    const int peer = iso_plan_rank_of(spec->plan, peer_stage, route.worker);
     iso_channel_spec_t channel = {
         .sends = sends,
         .verifies = spec->verifies,
-        .peer = iso_plan_rank_of(spec->plan, peer_stage, route.worker),
+        .is_apart = spec->is_direct[peer] ||
+                    spec->is_direct[iso_par_rank(worker->comm)],
+        .peer = peer,
         .n_slots = iso_channel_slots(from, to),
         .n_batches = spec->batches.count,
         .n_parcels = link->n_parcels,
@@ -155,6 +160,7 @@ static iso_status_t make_links(iso_worker_t *worker)
     for (int stage = spec->stage + 1; stage < n_stages; stage++) {
         ISO_TRY(make_link(worker, stage, worker->out, &worker->n_out));
     }
+    iso__worker_keep_outputs(worker);
     return ISO_OK;
 }
 
@@ -323,6 +329,19 @@ double iso_worker_sent_bytes(const iso_worker_t *worker)
 
     for (int i = 0; i < worker->n_out; i++) {
         bytes += iso_channel_sent_bytes(worker->out[i].channel);
+    }
+    return bytes;
+}
+
+double iso_worker_direct_bytes(const iso_worker_t *worker)
+{
+    double bytes = 0;
+
+    for (int i = 0; i < worker->n_in; i++) {
+        bytes += iso_channel_direct_bytes(worker->in[i].channel);
+    }
+    for (int i = 0; i < worker->n_out; i++) {
+        bytes += iso_channel_direct_bytes(worker->out[i].channel);
     }
     return bytes;
 }

@@ -12,6 +12,7 @@
 #define ISO_WORKER_H
 
 #include "exec/deliver.h"
+#include "exec/direct.h"
 #include "exec/feed.h"
 #include "exec/progress.h"
 #include "exec/pulse.h"
@@ -28,6 +29,7 @@ typedef struct iso_worker_spec {
     MPI_Comm team; /* the stage's workers */
     iso_batches_t batches;
     iso_device_t *device;
+    const bool *is_direct;    /* (ranks of comm), of iso_direct_agree */
     iso_feed_t *feed;         /* reserved by the worker */
     iso_deliver_t *deliver;   /* of the last stage; else NULL */
     iso_progress_t *progress; /* NULL: silent */
@@ -64,9 +66,11 @@ iso_status_t iso_worker_run(iso_worker_t *worker, int64_t first, int64_t end,
 void iso_worker_finish(iso_worker_t *worker);
 void iso_worker_destroy(iso_worker_t **worker);
 
-/* Bytes sent so far: in messages, in all exchanges, in exchange number of
- * full micro-batches. */
+/* Bytes so far: sent in messages; of these and of those received, from and to
+ * the memory of a device; sent in all exchanges, and in exchange number of full
+ * micro-batches. */
 double iso_worker_sent_bytes(const iso_worker_t *worker);
+double iso_worker_direct_bytes(const iso_worker_t *worker); /* also received */
 double iso_worker_exchanged_bytes(const iso_worker_t *worker);
 double iso_worker_exchange_bytes(const iso_worker_t *worker, int number);
 

@@ -49,6 +49,15 @@ static inline const iso_graph_t *iso__worker_graph(const iso_worker_t *worker,
     return local == NULL ? NULL : local->graph;
 }
 
+/* Say which parcels of a link, whose ends are found, this end has in the memory
+ * of a device. */
+void iso__worker_find_devices(const iso_worker_t *worker,
+                              iso__worker_link_t *link, bool sends);
+
+/* Of all links: what only goes from the memory of a device stays there. The
+ * last stage, which delivers its outputs, sends none. */
+void iso__worker_keep_outputs(const iso_worker_t *worker);
+
 /* The link from an earlier stage, which there is. */
 const iso__worker_link_t *iso__worker_link_from(const iso_worker_t *worker,
                                                 int stage);

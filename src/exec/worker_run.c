@@ -16,6 +16,25 @@ static double lap(double *since_s)
     return spent_s;
 }
 
+/* What came this way is read where it lies. */
+static void bind(const iso__worker_link_t *link, iso_program_t *program,
+                 int64_t index, iso_form_t form)
+{
+    for (int p = 0; p < link->n_parcels; p++) {
+        const iso_node_id_t input = link->ends[form][p];
+        const void *payload = iso_channel_payload(link->channel, index, p);
+
+        if (input == ISO_NO_NODE) {
+            continue;
+        }
+        if (link->parcels[p].device != NULL) {
+            iso_program_bind_direct(program, input, payload);
+        } else {
+            iso_program_bind_node(program, input, payload);
+        }
+    }
+}
+
 static iso_status_t receive(iso_worker_t *worker, int64_t index,
                             iso_form_t form, iso_stop_t *stop, bool *ready)
 {
@@ -23,29 +42,40 @@ static iso_status_t receive(iso_worker_t *worker, int64_t index,
         iso__worker_link_t *link = &worker->in[i];
 
         ISO_TRY(iso_channel_acquire(link->channel, index, form, stop, ready));
-        for (int p = 0; p < link->n_parcels && *ready; p++) {
-            if (link->ends[form][p] != ISO_NO_NODE) {
-                iso_program_bind_node(
-                    worker->programs[form], link->ends[form][p],
-                    iso_channel_payload(link->channel, index, p));
-            }
+        if (*ready) {
+            bind(link, worker->programs[form], index, form);
         }
     }
     return ISO_OK;
 }
 
-/* Copy what goes this way into its message. */
-static void fill(const iso__worker_link_t *link, const iso_program_t *program,
-                 int64_t index, iso_form_t form)
+/* Copy an output into its message, where this end has that. */
+static iso_status_t copy_output(const iso_program_t *program, int output,
+                                const iso_parcel_t *parcel, iso_form_t form,
+                                void *payload)
+{
+    if (parcel->device != NULL) {
+        return iso_program_put(program, output, payload);
+    }
+    memcpy(payload, iso_program_output(program, output),
+           iso_tensor_bytes(&parcel->form[form]));
+    return ISO_OK;
+}
+
+static iso_status_t fill(const iso__worker_link_t *link,
+                         const iso_program_t *program, int64_t index,
+                         iso_form_t form)
 {
     for (int p = 0; p < link->n_parcels; p++) {
-        if (link->ends[form][p] == ISO_NO_NODE) {
-            continue;
-        }
-        memcpy(iso_channel_payload(link->channel, index, p),
-               iso_program_output(program, link->ends[form][p]),
-               iso_tensor_bytes(&link->parcels[p].form[form]));
+        const int32_t output = link->ends[form][p];
+
+        ISO_TRY(
+            output == ISO_NO_NODE
+                ? ISO_OK
+                : copy_output(program, output, &link->parcels[p], form,
+                              iso_channel_payload(link->channel, index, p)));
     }
+    return ISO_OK;
 }
 
 static iso_status_t send(iso_worker_t *worker, int64_t index, iso_form_t form,
@@ -58,7 +88,7 @@ static iso_status_t send(iso_worker_t *worker, int64_t index, iso_form_t form,
         if (!*ready) {
             return ISO_OK;
         }
-        fill(link, worker->programs[form], index, form);
+        ISO_TRY(fill(link, worker->programs[form], index, form));
         iso_channel_post(link->channel, index, form);
     }
     return ISO_OK;

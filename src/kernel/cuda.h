@@ -72,6 +72,11 @@ iso_status_t iso_cuda_upload(iso_cuda_t *cuda, void *device, const void *host,
 iso_status_t iso_cuda_download(iso_cuda_t *cuda, void *host, const void *device,
                                size_t bytes);
 
+/* Copy within the GPU's memory in the order of the stream. Errors:
+ * ISO_INTERNAL. */
+iso_status_t iso_cuda_copy(iso_cuda_t *cuda, void *to, const void *from,
+                           size_t bytes);
+
 /*
  * Wait until all that was asked for is done.
  *

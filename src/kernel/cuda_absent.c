@@ -80,6 +80,12 @@ iso_status_t iso_cuda_download(iso_cuda_t *cuda, void *host, const void *device,
     return iso_cuda_upload(cuda, host, device, bytes);
 }
 
+iso_status_t iso_cuda_copy(iso_cuda_t *cuda, void *to, const void *from,
+                           size_t bytes)
+{
+    return iso_cuda_upload(cuda, to, from, bytes);
+}
+
 iso_status_t iso_cuda_wait(iso_cuda_t *cuda)
 {
     (void)cuda;

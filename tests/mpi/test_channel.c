@@ -1,5 +1,6 @@
 /*
- * Channels and stop: order, headers, failures in the middle.
+ * Channels and stop: order, headers, failures in the middle; with tensors in
+ * messages of their own, and those in the memory of a device at either end.
  */
 #include "isotome/error.h"
 
@@ -12,20 +13,38 @@
 
 enum { N_BATCHES = 23, N_VALUES = 100 };
 
+/* How a channel is made: of tensor 0 each end may have its own memory. */
+typedef struct way {
+    bool is_apart;
+    bool has_device[2]; /* by rank */
+} way_t;
+
+static const way_t ways[] = {
+    {false, {false, false}}, {true, {false, false}}, {true, {true, false}},
+    {true, {false, true}},   {true, {true, true}},
+};
+enum { N_WAYS = sizeof ways / sizeof *ways };
+
+static const way_t *way = &ways[0];
+static iso_device_t *device;
+
 static iso_channel_t *channel_to(int peer, bool sends, int id)
 {
     iso_channel_t *channel = NULL;
     iso_tensor_t full = {ISO_DTYPE_F32, 1, {N_VALUES}, NULL};
     iso_tensor_t tail = {ISO_DTYPE_F32, 1, {N_VALUES / 3}, NULL};
-    iso_parcel_t parcels[2] = {{id, "a", {full, tail}},
-                               {id + 1, "b", {full, tail}}};
+    iso_parcel_t parcels[2] = {
+        {.id = id, .name = "a", .form = {full, tail}},
+        {.id = id + 1, .name = "b", .form = {full, tail}}};
     iso_channel_spec_t spec = {.sends = sends,
+                               .is_apart = way->is_apart,
                                .peer = peer,
                                .n_slots = 3,
                                .n_batches = N_BATCHES,
                                .n_parcels = 2,
                                .parcels = parcels};
 
+    parcels[0].device = way->has_device[1 - peer] ? device : NULL;
     CU_ASSERT_EQUAL_FATAL(iso_channel_create(&spec, MPI_COMM_WORLD, &channel),
                           ISO_OK);
     return channel;
@@ -56,6 +75,19 @@ static bool holds(const iso_channel_t *channel, int64_t index)
         }
     }
     return true;
+}
+
+/* What was counted, of messages that all arrived. */
+static void check_bytes(const iso_channel_t *channel, int rank)
+{
+    const double tensor = 448; /* 100 floats in units of 64 bytes */
+
+    CU_ASSERT_EQUAL(iso_channel_direct_bytes(channel),
+                    way->has_device[rank] ? N_BATCHES * tensor : 0);
+    if (rank == 1) {
+        CU_ASSERT_EQUAL(iso_channel_sent_bytes(channel),
+                        N_BATCHES * 2 * (tensor + 128));
+    }
 }
 
 /* A ring of two: rank 1 sends to rank 0; `fails_at` is the message at which
@@ -97,6 +129,9 @@ static void send_all(int64_t fails_at, int wrong_id)
     if (rank < 2) {
         iso_channel_announce(channel);
         iso_channel_finish(channel);
+        if (fails_at == N_BATCHES && wrong_id == 4) {
+            check_bytes(channel, rank);
+        }
         iso_channel_destroy(&channel);
     }
     iso_stop_destroy(&stop);
@@ -105,23 +140,34 @@ static void send_all(int64_t fails_at, int wrong_id)
 
 static void test_all_messages_arrive_in_order(void)
 {
-    send_all(N_BATCHES, 4);
+    for (int i = 0; i < N_WAYS; i++) {
+        way = &ways[i];
+        send_all(N_BATCHES, 4);
+    }
 }
 
 static void test_a_receiver_may_fail_at_any_message(void)
 {
-    for (int64_t i = 0; i < N_BATCHES; i++) {
-        send_all(i, 4);
+    for (int64_t i = 0; i < (int64_t)N_BATCHES * N_WAYS; i++) {
+        way = &ways[i % N_WAYS];
+        send_all(i / N_WAYS, 4);
     }
 }
 
 static void test_a_wrong_header_is_refused(void)
 {
-    send_all(N_BATCHES, 6);
-    if (iso_par_rank(MPI_COMM_WORLD) == 0 && iso_par_size(MPI_COMM_WORLD) > 1) {
-        CU_ASSERT_PTR_NOT_NULL(
-            strstr(iso_error_text(), "expected tensor 4 ('a')"));
-        CU_ASSERT_PTR_NOT_NULL(strstr(iso_error_text(), "found tensor 6"));
+    const bool is_receiver =
+        iso_par_rank(MPI_COMM_WORLD) == 0 && iso_par_size(MPI_COMM_WORLD) > 1;
+
+    for (int i = 0; i < N_WAYS; i++) {
+        way = &ways[i];
+        send_all(N_BATCHES, 6);
+        if (is_receiver) {
+            CU_ASSERT_PTR_NOT_NULL(
+                strstr(iso_error_text(), "expected tensor 4 ('a')"));
+            CU_ASSERT_PTR_NOT_NULL(strstr(iso_error_text(), "found tensor 6"));
+        }
+        iso_error_clear();
     }
 }
 
@@ -131,12 +177,15 @@ static void test_an_unused_channel_takes_nothing(void)
 {
     int rank = iso_par_rank(MPI_COMM_WORLD);
 
-    if (iso_par_size(MPI_COMM_WORLD) > 1 && rank < 2) {
-        iso_channel_t *unused = channel_to(1 - rank, rank == 1, 4);
+    for (int i = 0; i < N_WAYS; i++) {
+        way = &ways[i];
+        if (iso_par_size(MPI_COMM_WORLD) > 1 && rank < 2) {
+            iso_channel_t *unused = channel_to(1 - rank, rank == 1, 4);
 
-        iso_channel_destroy(&unused);
+            iso_channel_destroy(&unused);
+        }
+        send_all(N_BATCHES, 4);
     }
-    send_all(N_BATCHES, 4);
 }
 
 /* Any number of ranks may stop; none is left waiting. */
@@ -182,5 +231,12 @@ int main(int argc, char **argv)
         CU_SUITE_INFO_NULL,
     };
 
-    return iso_test_main_mpi(argc, argv, suites);
+    if (iso_device_open("cpu", 1, &device) != ISO_OK) {
+        return 1;
+    }
+
+    const int code = iso_test_main_mpi(argc, argv, suites);
+
+    iso_device_close(&device);
+    return code;
 }

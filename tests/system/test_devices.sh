@@ -149,3 +149,26 @@ on 1 "$ISOTOME" run fashion_cnn.h5 -i fashion_cnn.npy -o out.npy -q --force \
 same one.npy out.npy
 grep -qE '"device": "ref, 1 thread \+ throttled to 100 Gflop/s \+ cpu ' report.json ||
     fail "the report: $(grep '"device"' report.json)"
+
+# Boundary values of a device that has its own memory go there directly, at one
+# end or at both; the report says so.
+direct() { # EXPECTED: bytes of rank 0, of rank 1: none or some
+    local found
+    found=$(grep -o '"direct_bytes": [0-9]*' report.json |
+        awk '{ printf "%s ", ($2 > 0 ? "some" : "none") }')
+    [ "$found" = "$1 " ] || fail "direct bytes: $found, expected $1"
+}
+ends() { # RULE RULE EXPECTED
+    local run=("$ISOTOME" run fashion_cnn.h5 -i fashion_cnn.npy -o out.npy
+        --force --micro-batch 2 --report report.json --device)
+    "$MPIEXEC" "${mpi_options[@]}" -n 1 "${run[@]}" "$1" : \
+        -n 1 "${run[@]}" "$2" >table.txt
+    same one.npy out.npy
+    direct "$3"
+    [ "$(grep -c 'of messages went directly from or to' table.txt)" -eq \
+        "$(grep -c some <<<"$3")" ] || fail "the table: $(cat table.txt)"
+}
+ends cpu cpu 'none none'
+ends 'throttled:1e5|cpu' cpu 'some none'
+ends cpu 'throttled:1e5|cpu' 'none some'
+ends 'throttled:1e5|cpu' 'throttled:1e5|ref' 'some some'

@@ -238,6 +238,13 @@ iso_status_t iso_cuda_download(iso_cuda_t *cuda, void *host, const void *device,
                                                 cuda->stream));
 }
 
+iso_status_t iso_cuda_copy(iso_cuda_t *cuda, void *to, const void *from,
+                           size_t bytes)
+{
+    ISO_TRY(iso__cuda_select(cuda));
+    return iso__cuda_tried(cuda, "copy", iso__cuda_copy(cuda, to, from, bytes));
+}
+
 /* The failure that a kernel has noted, as ref says it; it is forgotten. */
 static iso_status_t look_at_fault(iso_cuda_t *cuda)
 {
