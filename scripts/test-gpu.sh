@@ -7,9 +7,17 @@
 #     --deps DIR     that folder; without it all are installed here
 #     --build DIR    build folder (build/gpu)
 #     --data DIR     the models of the tests; without them those are skipped
+#     --mpi DIR      an Open MPI that is installed, or was moved, there, with
+#                    CUDA say; without it the one of the system
+#     --tests REGEX  only tests of such names
 #     --bench        run tests/bench/bench_cuda too
 #
 # The GPU machine has a C compiler, CMake, Ninja, nvcc, Open MPI and HDF5.
+#
+# The Open MPI of most systems knows no CUDA; messages then go through the
+# host's memory. One that does is made from the sources of Open MPI 4.1 by
+#     ./configure --prefix=DIR --with-cuda=/usr/local/cuda && make install
+# and a build folder serves one MPI.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -19,11 +27,11 @@ usage() {
     exit 2
 }
 
-pack='' deps='' build=$source/build/gpu data='' bench=''
+pack='' deps='' build=$source/build/gpu data='' bench='' mpi='' tests=.
 while [ $# -gt 0 ]; do
     case $1 in
-    --pack | --deps | --build | --data)
-        [ $# -ge 2 ] || usage "$1 without a folder"
+    --pack | --deps | --build | --data | --mpi | --tests)
+        [ $# -ge 2 ] || usage "$1 without a value"
         declare "${1#--}=$2"
         shift
         ;;
@@ -101,8 +109,17 @@ if [ -n "$deps" ]; then
     export PATH=$deps/bin:$PATH
     options+=("-DCMAKE_PREFIX_PATH=$deps")
 fi
+if [ -n "$mpi" ]; then
+    mpi=$(cd "$mpi" && pwd)
+    export OPAL_PREFIX=$mpi PATH=$mpi/bin:$PATH
+    export LD_LIBRARY_PATH=$mpi/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    options+=("-DMPI_C_COMPILER=$mpi/bin/mpicc"
+        "-DMPIEXEC_EXECUTABLE=$mpi/bin/mpiexec")
+    ompi_info --parsable --all |
+        sed -n 's/^mca:mpi:base:param:\(mpi_built_with_cuda_support\):value:/\1: /p'
+fi
 [ -z "$data" ] || options+=("-DISO_SHARED_DATA=$(cd "$data" && pwd)")
 cmake -S "$source" -B "$build" -G Ninja "${options[@]}"
 cmake --build "$build"
-ctest --test-dir "$build" -L 'gpu|device' --output-on-failure
+ctest --test-dir "$build" -L 'gpu|device' -R "$tests" --output-on-failure
 [ -z "$bench" ] || "$build/tests/bench/bench_cuda"

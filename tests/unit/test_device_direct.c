@@ -188,7 +188,13 @@ static void test_single(void)
     iso_program_keep(program, 0);
     iso_program_bind_direct(program, iso_graph_find(graph, "x"), x);
     run(program);
+
+    const int64_t before = iso_mem_count().allocations;
+
+    iso_program_bind_direct(program, iso_graph_find(graph, "x"), x);
+    run(program);
     CU_ASSERT_EQUAL(iso_program_put(program, 0, y), ISO_OK);
+    CU_ASSERT_EQUAL(iso_mem_count().allocations, before);
     CU_ASSERT_EQUAL(y[3], 8);
     iso_program_destroy(&program);
     iso_device_close(&device);
