@@ -5,6 +5,8 @@
 #include "device/program_impl.h"
 #include "kernel/cuda.h"
 
+#include <string.h>
+
 /* ---- Devices ---- */
 
 void iso_device_let_direct(iso_device_t *device)
@@ -43,6 +45,44 @@ void iso_device_free(iso_device_t *device, void *data)
         iso_cuda_free(device->cuda, data);
     } else {
         iso_free(data);
+    }
+}
+
+/* NULL: there is none. */
+static iso_cuda_t *any_gpu(const iso_device_t *device)
+{
+    iso_cuda_t *gpu = NULL;
+
+    for (int i = 0; device != NULL && i < ISO_DEVICES_MOST; i++) {
+        if (device->units[i] != NULL && device->units[i]->cuda != NULL) {
+            gpu = device->units[i]->cuda;
+        }
+    }
+    return gpu;
+}
+
+iso_status_t iso_device_alloc_host(const iso_device_t *device, size_t bytes,
+                                   void **data_out)
+{
+    iso_cuda_t *gpu = any_gpu(device);
+
+    if (gpu == NULL) {
+        *data_out = iso_alloc_zeroed(bytes, 1);
+        return *data_out != NULL ? ISO_OK : ISO_NOMEM;
+    }
+    ISO_TRY(iso_cuda_alloc_host(gpu, bytes, data_out));
+    memset(*data_out, 0, bytes);
+    return ISO_OK;
+}
+
+void iso_device_free_host(const iso_device_t *device, void *data)
+{
+    iso_cuda_t *gpu = any_gpu(device);
+
+    if (gpu == NULL) {
+        iso_free(data);
+    } else {
+        iso_cuda_free_host(gpu, data);
     }
 }
 

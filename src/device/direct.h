@@ -39,6 +39,18 @@ iso_status_t iso_device_alloc(iso_device_t *device, size_t bytes,
                               void **data_out);
 void iso_device_free(iso_device_t *device, void *data);
 
+/*
+ * Memory of the host for messages that are not direct, filled with zeros:
+ * pinned when one of this device's is a GPU, which copies from there and to
+ * there at full speed.
+ *
+ * device  [in]  NULL: no GPU. The same when it is freed
+ * Errors: ISO_NOMEM.
+ */
+iso_status_t iso_device_alloc_host(const iso_device_t *device, size_t bytes,
+                                   void **data_out);
+void iso_device_free_host(const iso_device_t *device, void *data);
+
 /* The direct device that makes graph output number index; NULL: there is
  * none. Borrowed from the program's device. */
 iso_device_t *iso_program_maker(const iso_program_t *program, int index);

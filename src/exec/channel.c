@@ -67,6 +67,7 @@ struct iso_channel {
     MPI_Request announcement;
     size_t sent_bytes;    /* of all messages of a micro-batch */
     size_t message_bytes; /* of a slot in the host's memory */
+    const iso_device_t *device;
     MPI_Comm comm;
     MPI_Datatype unit;
     iso_parcel_t *parcels; /* (n_parcels) */
@@ -128,11 +129,9 @@ static iso_status_t make_device_memory(const iso_channel_t *channel,
 
 static iso_status_t make_memory(iso_channel_t *channel)
 {
-    channel->messages =
-        iso_alloc_zeroed((size_t)channel->n_slots, channel->message_bytes);
-    if (channel->messages == NULL) {
-        return ISO_NOMEM;
-    }
+    ISO_TRY(iso_device_alloc_host(
+        channel->device, (size_t)channel->n_slots * channel->message_bytes,
+        (void **)&channel->messages));
     for (int i = 0; i < channel->n_parcels; i++) {
         ISO_TRY(make_device_memory(channel, &channel->places[i]));
     }
@@ -207,6 +206,7 @@ iso_status_t iso_channel_create(const iso_channel_spec_t *spec, MPI_Comm comm,
     channel->announcement = MPI_REQUEST_NULL;
     channel->unit = MPI_DATATYPE_NULL;
     channel->comm = comm;
+    channel->device = spec->device;
     channel->parcels =
         iso_alloc_zeroed((size_t)spec->n_parcels, sizeof *channel->parcels);
     channel->places =
@@ -469,7 +469,7 @@ static void free_memory(iso_channel_t *channel)
             iso_device_free(place->device, place->memory);
         }
     }
-    iso_free(channel->messages);
+    iso_device_free_host(channel->device, channel->messages);
 }
 
 void iso_channel_destroy(iso_channel_t **channel)

@@ -42,6 +42,8 @@ typedef struct iso_channel_spec {
     int64_t n_batches; /* messages in the job */
     int n_parcels;
     const iso_parcel_t *parcels; /* copied */
+    const iso_device_t *device;  /* borrowed; which computes at this end, NULL:
+                                  * no GPU */
 } iso_channel_spec_t;
 
 typedef struct iso_channel iso_channel_t;

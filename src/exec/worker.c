@@ -138,6 +138,7 @@ static iso_status_t make_link(iso_worker_t *worker, int peer_stage,
         .n_batches = spec->batches.count,
         .n_parcels = link->n_parcels,
         .parcels = link->parcels,
+        .device = spec->device,
     };
 
     return iso_channel_create(&channel, worker->comm, &link->channel);
