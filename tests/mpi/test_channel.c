@@ -33,8 +33,9 @@ static iso_channel_t *channel_to(int peer, bool sends, int id)
     iso_channel_t *channel = NULL;
     iso_tensor_t full = {ISO_DTYPE_F32, 1, {N_VALUES}, NULL};
     iso_tensor_t tail = {ISO_DTYPE_F32, 1, {N_VALUES / 3}, NULL};
+    iso_device_t *mine = way->has_device[1 - peer] ? device : NULL;
     iso_parcel_t parcels[2] = {
-        {.id = id, .name = "a", .form = {full, tail}},
+        {.id = id, .name = "a", .form = {full, tail}, .device = mine},
         {.id = id + 1, .name = "b", .form = {full, tail}}};
     iso_channel_spec_t spec = {.sends = sends,
                                .is_apart = way->is_apart,
@@ -44,7 +45,6 @@ static iso_channel_t *channel_to(int peer, bool sends, int id)
                                .n_parcels = 2,
                                .parcels = parcels};
 
-    parcels[0].device = way->has_device[1 - peer] ? device : NULL;
     CU_ASSERT_EQUAL_FATAL(iso_channel_create(&spec, MPI_COMM_WORLD, &channel),
                           ISO_OK);
     return channel;
