@@ -114,6 +114,9 @@ static iso_status_t begin(iso_ledger_t *ledger, const iso_ledger_spec_t *spec)
                         spec->path);
     }
     ISO_TRY(iso_lock_file(ledger->file, spec->path));
+    if (fstat(ledger->file, &info) == 0 && info.st_size == 0) {
+        track(ledger, true);
+    }
     ISO_TRY(iso__ledger_read(ledger, spec, &known));
     if (!known || (ledger->done == 0 && !ledger->finished)) {
         return begin_anew(ledger, spec);
