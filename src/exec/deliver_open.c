@@ -199,28 +199,41 @@ static iso_status_t open_sinks(const iso_deliver_spec_t *spec,
     return status;
 }
 
+/* Whether the rows of an output in a range have this digest. */
+static iso_status_t compare_rows(const iso_deliver_t *deliver,
+                                 const iso__sink_t *sink,
+                                 const iso_ledger_range_t *range,
+                                 uint64_t expected, bool *same_out)
+{
+    const iso__rows_range_t rows =
+        iso__deliver_rows(sink, range->first, range->end);
+    uint64_t digest = 0;
+
+    ISO_TRY(iso_array_out_digest(deliver->files, sink->index, rows.first,
+                                 rows.count, &digest));
+    *same_out = digest == expected;
+    return ISO_OK;
+}
+
 /* Whether the rows of a range are what the ledger says. */
-static iso_status_t compare_range(const iso_deliver_t *deliver, int range,
+static iso_status_t compare_range(const iso_deliver_t *deliver, int number,
                                   bool *same_out)
 {
-    const iso_ledger_range_t found = iso_ledger_range(deliver->ledger, range);
-
+    const iso_ledger_range_t range = iso_ledger_range(deliver->ledger, number);
+    iso_status_t status = ISO_OK;
     int count = 0;
 
     *same_out = true;
-    for (int i = 0; i < deliver->n_sinks && *same_out; i++) {
+    for (int i = 0; i < deliver->n_sinks && status == ISO_OK && *same_out;
+         i++) {
         const iso__sink_t *sink = &deliver->sinks[i];
-        const iso__rows_range_t rows =
-            iso__deliver_rows(sink, found.first, found.end);
-        uint64_t digest = 0;
 
         if (sink->index >= 0) {
-            ISO_TRY(iso_array_out_digest(deliver->files, sink->index,
-                                         rows.first, rows.count, &digest));
-            *same_out = digest == found.digests[count++];
+            status = compare_rows(deliver, sink, &range, range.digests[count++],
+                                  same_out);
         }
     }
-    return ISO_OK;
+    return status;
 }
 
 /* What is not on the disk as it was written (after a power failure, say) is

@@ -277,6 +277,26 @@ static iso_status_t create_pulse(iso__job_t *job)
     return iso_pulse_create(&spec, job->comm, &job->pulse);
 }
 
+/* Collective. */
+static iso_status_t load_all(iso__job_t *job)
+{
+    iso_status_t status = ISO_OK;
+
+    iso_wait_phase("loading weights", 0);
+    if (!iso__job_is_idle(job)) {
+        status = load(job);
+    }
+    ISO_TRY(iso_par_agree(status, job->comm));
+    if (!iso__job_is_idle(job)) {
+        status = iso_load_verify(job->load, job->team);
+    }
+    ISO_TRY(iso_par_agree(status, job->comm));
+    if (!iso__job_is_idle(job)) {
+        keep_packed(job);
+    }
+    return ISO_OK;
+}
+
 iso_status_t iso__job_prepare(iso__job_t *job)
 {
     iso_status_t status = ISO_OK;
@@ -297,17 +317,5 @@ iso_status_t iso__job_prepare(iso__job_t *job)
         job->comm, iso__job_is_idle(job) ? MPI_UNDEFINED : iso__job_stage(job),
         job->rank, &job->team));
     ISO_TRY(reserve(job));
-    iso_wait_phase("loading weights", 0);
-    if (!iso__job_is_idle(job)) {
-        status = load(job);
-    }
-    ISO_TRY(iso_par_agree(status, job->comm));
-    if (!iso__job_is_idle(job)) {
-        status = iso_load_verify(job->load, job->team);
-    }
-    ISO_TRY(iso_par_agree(status, job->comm));
-    if (!iso__job_is_idle(job)) {
-        keep_packed(job);
-    }
-    return ISO_OK;
+    return load_all(job);
 }

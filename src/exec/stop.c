@@ -99,7 +99,7 @@ static iso_stop_t *reserve(int size)
     stop->end = INT64_MAX;
     stop->n_said = iso_alloc_zeroed((size_t)size, sizeof *stop->n_said);
     stop->told =
-        iso_alloc_zeroed((size_t)size * WORD_COUNT, sizeof *stop->told);
+        iso_alloc_zeroed((size_t)size * WORD_COUNT, sizeof(MPI_Request));
     if (stop->n_said == NULL || stop->told == NULL) {
         free_stop(stop);
         return NULL;

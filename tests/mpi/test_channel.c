@@ -199,7 +199,8 @@ static void test_everyone_may_stop_at_once(void)
         MPI_Request never = MPI_REQUEST_NULL;
         int nothing = 0;
 
-        CU_ASSERT_EQUAL_FATAL(iso_stop_create(MPI_COMM_WORLD, 0, &stop), ISO_OK);
+        CU_ASSERT_EQUAL_FATAL(iso_stop_create(MPI_COMM_WORLD, 0, &stop),
+                              ISO_OK);
         if (rank < raising) {
             iso_stop_raise(stop);
             iso_stop_raise(stop);

@@ -120,7 +120,8 @@ static void relay(int world, int64_t layers, int hidden, int64_t token, int n,
     iso_layer_split_t split;
 
     CU_ASSERT_EQUAL_FATAL(iso_layer_split_even(layers, world, &split), ISO_OK);
-    CU_ASSERT_EQUAL_FATAL(iso_stop_create(MPI_COMM_WORLD, 0, &stage.stop), ISO_OK);
+    CU_ASSERT_EQUAL_FATAL(iso_stop_create(MPI_COMM_WORLD, 0, &stage.stop),
+                          ISO_OK);
     if (rank < world) {
         open_stage(&stage, &split, n);
     }

@@ -31,7 +31,7 @@ static bool flips(const char *what)
 
     PMPI_Comm_rank(MPI_COMM_WORLD, &here);
     return wanted != NULL && rank != NULL && strcmp(wanted, what) == 0 &&
-           atoi(rank) == here;
+           strtol(rank, NULL, 10) == here;
 }
 
 static void arrive(MPI_Request request)
@@ -80,7 +80,7 @@ int MPI_Waitany(int count, MPI_Request requests[], int *index,
     MPI_Request before[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 
     memcpy(before, requests,
-           (size_t)(count < 2 ? count : 2) * sizeof before[0]);
+           (size_t)(count < 2 ? count : 2) * sizeof(MPI_Request));
     const int code = PMPI_Waitany(count, requests, index, status);
 
     if (*index >= 0 && *index < 2) {
@@ -89,6 +89,7 @@ int MPI_Waitany(int count, MPI_Request requests[], int *index,
     return code;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): MPI's parameters */
 int MPI_Allgatherv(const void *out, int out_count, MPI_Datatype out_type,
                    void *in, const int in_counts[], const int displs[],
                    MPI_Datatype in_type, MPI_Comm comm)

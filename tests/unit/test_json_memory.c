@@ -78,7 +78,7 @@ static void try_all(action_t *action, const char *written)
 }
 
 static iso_graph_t *model;
-static iso_plan_t *plan;
+static iso_plan_t *whole_plan;
 static iso_machine_t *facts;
 
 static iso_status_t write_machine(void)
@@ -99,7 +99,7 @@ static iso_status_t read_machine(void)
 
 static iso_status_t write_plan(void)
 {
-    return iso_plan_write(plan, "plan.json");
+    return iso_plan_write(whole_plan, "plan.json");
 }
 
 static iso_status_t read_plan(void)
@@ -108,7 +108,7 @@ static iso_status_t read_plan(void)
     const iso_status_t status = iso_plan_read("plan.json", model, &again);
 
     CU_ASSERT(status != ISO_OK ||
-              iso_plan_digest(again) == iso_plan_digest(plan));
+              iso_plan_digest(again) == iso_plan_digest(whole_plan));
     iso_plan_destroy(&again);
     return status;
 }
@@ -170,7 +170,7 @@ static void test_making_them(void)
     rank.n_devices = 1;
     rank.devices = &device;
     model = make_model("N,64");
-    plan = make_plan(model, &options);
+    whole_plan = make_plan(model, &options);
     CU_ASSERT_EQUAL(iso_machine_default(2, 2, 0, &facts), ISO_OK);
     CU_ASSERT_EQUAL(iso_machine_set_rank(facts, 1, &rank), ISO_OK);
 }
@@ -178,7 +178,7 @@ static void test_making_them(void)
 static int suite_end(void)
 {
     iso_machine_destroy(&facts);
-    iso_plan_destroy(&plan);
+    iso_plan_destroy(&whole_plan);
     iso_graph_destroy(&model);
     return iso_mem_count().blocks == 0 ? 0 : 1;
 }

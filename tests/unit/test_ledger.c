@@ -12,6 +12,9 @@
 
 enum { RANGES = 5, SAMPLES = 1000 };
 
+/* Samples in a range. */
+static const int64_t each = 10;
+
 static const char path[] = "y.npy.ledger";
 static int64_t blocks;
 
@@ -57,11 +60,11 @@ static void add(iso_ledger_t *ledger, int range)
 {
     const uint64_t digests[2] = {digest_of(range, 0), digest_of(range, 1)};
 
-    CU_ASSERT_EQUAL_FATAL(iso_ledger_add(ledger, 10 * (range + 1), digests),
+    CU_ASSERT_EQUAL_FATAL(iso_ledger_add(ledger, each * (range + 1), digests),
                           ISO_OK);
 }
 
-/* A ledger of RANGES ranges of 10 samples. */
+/* A ledger of RANGES ranges. */
 static void make(bool finish)
 {
     iso_ledger_t *ledger = open_ledger(false);
@@ -85,12 +88,12 @@ static int expect_beginning(iso_ledger_t *ledger)
     for (int i = 0; i < count; i++) {
         const iso_ledger_range_t range = iso_ledger_range(ledger, i);
 
-        CU_ASSERT_EQUAL(range.first, 10 * i);
-        CU_ASSERT_EQUAL(range.end, 10 * (i + 1));
+        CU_ASSERT_EQUAL(range.first, each * i);
+        CU_ASSERT_EQUAL(range.end, each * (i + 1));
         CU_ASSERT_EQUAL(range.digests[0], digest_of(i, 0));
         CU_ASSERT_EQUAL(range.digests[1], digest_of(i, 1));
     }
-    CU_ASSERT_EQUAL(iso_ledger_done(ledger), 10 * count);
+    CU_ASSERT_EQUAL(iso_ledger_done(ledger), each * count);
     return count;
 }
 
@@ -138,7 +141,7 @@ static void test_cut_off_anywhere(void)
         add(ledger, count);
         iso_ledger_close(&ledger, false);
         ledger = open_ledger(true);
-        CU_ASSERT_EQUAL(iso_ledger_done(ledger), 10 * (count + 1));
+        CU_ASSERT_EQUAL(iso_ledger_done(ledger), each * (count + 1));
         iso_ledger_close(&ledger, true);
     }
     CU_ASSERT_EQUAL(most, RANGES);
@@ -199,7 +202,7 @@ static void test_another_job_is_refused(void)
                                               {"the inputs", UINT64_MAX}};
     const iso_ledger_trait_t other_inputs[] = {{"the model's weights", 17},
                                                {"the inputs", 0}};
-    iso_ledger_spec_t spec = spec_of(other_model);
+    iso_ledger_spec_t spec;
 
     for (int finish = 0; finish < 2; finish++) {
         make(finish != 0);
