@@ -140,6 +140,7 @@ bool iso__deliver_is_empty(const iso_deliver_t *deliver)
 
 static iso_status_t commit(iso_deliver_t *deliver)
 {
+    deliver->leaves_ledger |= !iso__deliver_is_empty(deliver);
     ISO_TRY(sync_all(deliver));
     ISO_TRY(iso_ledger_finish(deliver->ledger));
     ISO_TRY(iso_ledger_sync(deliver->ledger));

@@ -9,6 +9,7 @@
 #include "io/place.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static iso_status_t find_sink(const iso_graph_t *graph, const char *name,
                               int *output_out)
@@ -118,6 +119,18 @@ static const char *least_path(const iso_deliver_t *deliver)
     return least;
 }
 
+/* No output has its name. */
+static bool are_gone(const iso_deliver_t *deliver)
+{
+    bool gone = true;
+    struct stat info;
+
+    for (int i = 0; gone && i < deliver->n_paths; i++) {
+        gone = lstat(deliver->paths[i], &info) != 0;
+    }
+    return gone;
+}
+
 static iso_status_t open_ledger(const iso_deliver_spec_t *spec,
                                 iso_deliver_t *deliver)
 {
@@ -140,6 +153,7 @@ static iso_status_t open_ledger(const iso_deliver_spec_t *spec,
             .samples = spec->samples,
             .resume = spec->resume,
             .force = spec->force,
+            .gone = are_gone(deliver),
         };
         status = iso_ledger_open(&of, &deliver->ledger);
     }

@@ -126,7 +126,9 @@ static iso_status_t begin(iso_ledger_t *ledger, const iso_ledger_spec_t *spec)
                    ? ISO_OK
                    : fail_write(ledger, errno);
     }
-    return spec->force ? begin_anew(ledger, spec) : fail_in_the_way(ledger);
+    return spec->force || (ledger->finished && spec->gone)
+               ? begin_anew(ledger, spec)
+               : fail_in_the_way(ledger);
 }
 
 iso_status_t iso_ledger_open(const iso_ledger_spec_t *spec,

@@ -38,6 +38,7 @@ typedef struct iso_ledger_spec {
     int64_t samples;
     bool resume; /* go on with what is there; else it must not be lost */
     bool force;  /* begin anew, whatever is there, unless to resume */
+    bool gone;   /* the outputs are not there: a finished one is begun anew */
 } iso_ledger_spec_t;
 
 /* Samples [first, end) are finished. */

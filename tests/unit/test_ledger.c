@@ -223,6 +223,7 @@ static void test_another_job_is_refused(void)
         spec.n_traits = 1;
         refuse(&spec, ISO_INPUT, "in the program's version");
         spec = spec_of(traits);
+        spec.gone = finish == 0;
         refuse(&spec, ISO_IO, "give --resume");
         scratch_clear();
     }
@@ -244,6 +245,12 @@ static void test_begins_anew(void)
     spec.force = true;
     CU_ASSERT_EQUAL_FATAL(iso_ledger_open(&spec, &ledger), ISO_OK);
     CU_ASSERT_EQUAL(iso_ledger_done(ledger), 0);
+    iso_ledger_close(&ledger, true);
+    make(true);
+    spec.force = false;
+    spec.gone = true;
+    CU_ASSERT_EQUAL_FATAL(iso_ledger_open(&spec, &ledger), ISO_OK);
+    CU_ASSERT_FALSE(iso_ledger_is_finished(ledger));
     iso_ledger_close(&ledger, true);
     CU_ASSERT_EQUAL(scratch_count(), 0);
 }
