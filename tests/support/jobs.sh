@@ -66,6 +66,22 @@ is_writing() {
         [ "$(tail -c +129 out/y.npy.part | head -c 1024 | tr -d '\0' | wc -c)" -gt 0 ]
 }
 
+# Samples that the ledger says are finished.
+finished() {
+    awk '$1 == "range" { done = $3 } END { print done + 0 }' "$1"
+}
+
+# There is a ledger, and a job can go on with it.
+records() {
+    [ -e out/y.npy.ledger ] && [ "$(finished out/y.npy.ledger)" -gt 0 ]
+}
+
+# went_on_at SAMPLE: a job that finished by --resume did not begin anew.
+went_on_at() {
+    grep -q "^range $1 " out/y.npy.ledger ||
+        fail "it did not go on at $1: $(cat out/y.npy.ledger)"
+}
+
 # start RANKS INPUT [OPTION...]: the long run in the background, job is its
 # process, ranks those of its ranks.
 start() {

@@ -22,15 +22,6 @@ resume() {
     on 2 "$ISOTOME" run long.h5 -q -i x.npy -o "$1" --micro-batch 37 --resume
 }
 
-# Rows of the output that the ledger says are finished.
-finished() {
-    awk '$1 == "range" { done = $3 } END { print done + 0 }' "$1"
-}
-
-records() {
-    [ -e out/y.npy.ledger ] && [ "$(finished out/y.npy.ledger)" -gt 0 ]
-}
-
 start_throttled() {
     start 3 x.npy --micro-batch 4 --device throttled:0.34 "$@"
 }
@@ -79,8 +70,7 @@ expect 1 "y.npy.ledger' says that [0-9]+ samples are finished; give --resume to 
 before=$(finished out/y.npy.ledger)
 resume out/y.npy
 same out/y.npy whole.npy
-[ "$(sed -n 's/^range \([0-9]*\) .*/\1/p' out/y.npy.ledger | grep -cx "$before")" -eq 1 ] ||
-    fail "it did not go on at $before: $(cat out/y.npy.ledger)"
+went_on_at "$before"
 
 # A finished one is left as it is.
 touch -d 2001-01-01 out/y.npy
