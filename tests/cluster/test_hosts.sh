@@ -34,19 +34,3 @@ everywhere resnet20 cifar.npy "$shared/cifar10/resnet20_cifar10.onnx" "${cifar[@
 everywhere resnet56 cifar.npy "$shared/cifar10/resnet56_cifar10.onnx" "${cifar[@]}"
 everywhere resnet50 imagenet.npy "$shared/light/light_resnet50.onnx" \
     --weights-seed 1 --free-batch --take r174
-
-# A cable that is pulled and plugged in again: TCP repairs what was lost.
-make_long_run
-$NPY_TOOL head x.npy 40000 part.npy
-on 1 "$ISOTOME" run long.h5 -i part.npy -o one.npy -q --force
-across 4 --map-by node "$ISOTOME" run long.h5 -i part.npy -o out/y.npy -q \
-    --device ref --micro-batch 16 &
-job=$!
-until_true is_writing
-cable_cut 3
-[ ! -e out/y.npy ] || fail "the run was over before the cable was pulled"
-sleep 2 # how long the cable lies there
-cable_heal 3
-wait "$job" || fail "the run did not survive"
-job=
-same one.npy out/y.npy
