@@ -9,8 +9,11 @@ PATH=$scripts:$(dirname "$ISOTOME"):$PATH
 make_long_run
 
 # 3800 samples take a second below.
-samples=40000
-[ "$1" != time ] || samples=130000
+case $1 in
+usr1) samples=40000 ;;
+time) samples=130000 ;;
+*) samples=60000 ;;
+esac
 $NPY_TOOL head x.npy $samples part.npy
 on 1 "$ISOTOME" run long.h5 -i part.npy -o one.npy -q
 hosts_up 4 50 1000
@@ -50,6 +53,12 @@ ended() {
     before=
 }
 
+# both WHAT: the job of the other launcher has come as far.
+both() {
+    touch "$1"
+    until_true test -e "$work/srun/$1" -a -e "$work/mpirun/$1"
+}
+
 # break_off CASE: a job of ISOTOME_LAUNCHER, in a folder of its own.
 break_off() {
     mkdir -p "$work/$ISOTOME_LAUNCHER/out"
@@ -64,6 +73,11 @@ break_off() {
         ;;
     preempted-*)
         begin --partition=low
+        both begun
+        if [ "$ISOTOME_LAUNCHER" = mpirun ]; then # one takes the nodes of both
+            ended "preempted"
+            return
+        fi
         other=$(slurm sbatch --parsable --output=other.txt --partition=high --nodes=4 \
             --exclusive --wrap "srun --mpi=none hostname")
         until_true job_ended "$other"
@@ -72,11 +86,15 @@ break_off() {
         ;;
     node-*)
         begin
-        power_off 3
+        both begun
+        [ "$ISOTOME_LAUNCHER" = mpirun ] || power_off 3 # it is a node of both
         until_true node_is_down 3
         before=$(finished out/y.npy.ledger) # the job waits for the node
-        cable_heal 3
-        node_start 3
+        both noted
+        if [ "$ISOTOME_LAUNCHER" = srun ]; then
+            cable_heal 3
+            node_start 3
+        fi
         ended "a node lost power"
         ;;
     time-srun)
@@ -102,9 +120,6 @@ started=()
 for ISOTOME_LAUNCHER in srun mpirun; do
     break_off "$1" &
     started+=($!)
-    case $1 in
-    preempted | node) wait $! ;; # they are about all jobs
-    esac
 done
 for process in "${started[@]}"; do
     wait "$process"
