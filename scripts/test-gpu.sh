@@ -10,7 +10,8 @@
 #     --mpi DIR      an Open MPI that is installed, or was moved, there, with
 #                    CUDA say; without it the one of the system
 #     --tests REGEX  only tests of such names
-#     --bench        run tests/bench/bench_cuda too
+#     --bench        measure, too: tests/bench/bench_cuda, and ResNet-50 beside
+#                    PyTorch where python3 has it
 #
 # The GPU machine has a C compiler, CMake, Ninja, nvcc, Open MPI and HDF5.
 #
@@ -122,4 +123,16 @@ fi
 cmake -S "$source" -B "$build" -G Ninja "${options[@]}"
 cmake --build "$build"
 ctest --test-dir "$build" -L 'gpu|device' -R "$tests" --output-on-failure
-[ -z "$bench" ] || "$build/tests/bench/bench_cuda"
+[ -n "$bench" ] || exit 0
+"$build/tests/bench/bench_cuda"
+
+# A whole network, beside PyTorch where that is there.
+model=$build/bench_resnet50
+"$build/tests/bench/make_onnx" resnet50 "$model.onnx"
+"$build/src/tools/isotome" import "$model.onnx" -o "$model.h5" \
+    --weights-seed 1 --force >/dev/null
+"$build/src/tools/isotome" bench "$model.h5" --device 'cuda|cpu' \
+    --micro-batch 1,64
+if python3 -c 'import torch' 2>/dev/null; then
+    python3 "$source/tests/bench/torch_bench.py" 1 64
+fi

@@ -55,7 +55,9 @@ static void print_help(void)
         "\n'isotome COMMAND --help' lists a command's options; man isotome "
         "has the rest.\n\n"
         "Exit codes: 0 done, 1 failure, 2 usage, 3 ranks disagree, 4 bad "
-        "input file.\n");
+        "input file,\n5 a rank is lost or a deadline has passed, 6 told to "
+        "end, "
+        "can be resumed.\n");
 }
 
 int iso_cmd_end(iso_status_t status)
