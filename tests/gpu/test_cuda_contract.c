@@ -83,9 +83,11 @@ static int64_t odd_count(int64_t most)
 /* Products of a case, which ref does one by one. */
 static int64_t products_of(const conv_shape_t *s)
 {
+    const int n = (int)s->n_spatial;
+    const int64_t spread = s->transposed ? test_product(n, s->strides) : 1;
+
     return s->batch * s->groups * s->in_channels * s->out_channels *
-           test_product((int)s->n_spatial, s->size) *
-           test_product((int)s->n_spatial, s->kernel);
+           test_product(n, s->size) * test_product(n, s->kernel) * spread;
 }
 
 static conv_shape_t random_conv(bool transposed)

@@ -18,7 +18,7 @@ stopped() {
         fail "expected one line: $(cat log.txt)"
     grep -qE -- "$pattern" log.txt ||
         fail "expected a message like '$pattern': $(cat log.txt)"
-    nothing_left out
+    parts_or_nothing
 }
 
 value="'[a-z0-9]+' of micro-batch [0-9]+"
