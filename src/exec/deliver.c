@@ -82,7 +82,9 @@ static iso_status_t record(iso_deliver_t *deliver)
         }
     }
     ISO_TRY(iso_ledger_add(deliver->ledger, deliver->done, deliver->digests));
-    iso_array_out_keep(deliver->files);
+    if (!deliver->fleeting) {
+        iso_array_out_keep(deliver->files);
+    }
     iso__deliver_begin_digests(deliver);
     return ISO_OK;
 }
@@ -133,7 +135,7 @@ void iso__deliver_forget(iso_deliver_t **deliver, bool remove_ledger)
 
 bool iso__deliver_is_empty(const iso_deliver_t *deliver)
 {
-    return deliver->ledger == NULL ||
+    return deliver->fleeting || deliver->ledger == NULL ||
            (iso_ledger_done(deliver->ledger) == 0 &&
             !iso_ledger_is_finished(deliver->ledger));
 }

@@ -21,6 +21,7 @@ typedef struct iso_deliver_spec {
     int n_places;
     bool force;
     bool resume;
+    bool fleeting; /* nobody goes on with it: nothing is left but outputs */
     double sync_s; /* seconds from one flush to disk to the next */
     int64_t samples;
     const iso_ledger_trait_t *traits; /* (n_traits) the job's: what the bytes */

@@ -23,6 +23,7 @@ struct iso_deliver {
     char **paths;       /* (n_paths) of the files */
     int n_paths;
     uint64_t places;    /* digest of what the outputs are called */
+    bool fleeting;
     bool leaves_ledger; /* when finished, for the next job */
     double sync_period_s;
     int64_t done; /* samples written */

@@ -89,6 +89,7 @@ static iso_status_t reserve(const iso_deliver_spec_t *spec,
     deliver->n_sinks = count;
     deliver->sync_period_s = spec->sync_s;
     deliver->leaves_ledger = spec->resume;
+    deliver->fleeting = spec->fleeting;
     deliver->sinks = iso_alloc_zeroed((size_t)count, sizeof *deliver->sinks);
     deliver->digests =
         iso_alloc_zeroed((size_t)count, sizeof *deliver->digests);

@@ -128,6 +128,7 @@ static iso_status_t open_deliver(iso__job_t *job)
         .n_places = job->options->n_outputs,
         .force = job->options->force,
         .resume = job->options->resume,
+        .fleeting = !iso__job_is_interruptible(job),
         .sync_s = job->options->sync_s,
         .samples = job->batches.samples,
         .traits = traits,
