@@ -45,7 +45,7 @@ static const char message_text[] = "x = input f32[N,16]\n"
 /* The elements of the input of many rows: zero but in the last row. */
 static unsigned char element_of(int64_t row, int64_t column)
 {
-    return row + 1 == ROWS ? (unsigned char)(column % 251 + 1) : 0;
+    return (unsigned char)(row + 1 == ROWS ? column % 251 + 1 : 0);
 }
 
 /* ---- Files ---- */
