@@ -27,6 +27,17 @@ is_complete() {
     done
 }
 
+# is_resumed RANKS ARGUMENT...: of a run whose samples were finished before the
+# fault the parts are left, and another try completes them.
+is_resumed() {
+    local ranks=$1
+    shift
+    compgen -G 'out/*.ledger' >/dev/null || return
+    on "$ranks" "$ISOTOME" "$@" --resume >/dev/null || fail "not resumed: $*"
+    rm -f out/*.ledger out/report.json
+    is_complete || fail "resumed, but not all of it: $*"
+}
+
 # sweep NAME RANKS ARGUMENT...: all calls of one command, until none is left.
 sweep() {
     local name=$1 ranks=$2 error n code refused
@@ -56,7 +67,7 @@ sweep() {
                     fail "$name: call $n: $(cat err.txt)"
                 # A report that fails at the very end does not take the output.
                 { grep -q "out/report.json" err.txt && rm -f out/report.json &&
-                    is_complete; } || nothing_left out
+                    is_complete; } || is_resumed "$ranks" "$@" || nothing_left out
                 refused=$((refused + 1))
             fi
             rm -rf out
