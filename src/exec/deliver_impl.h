@@ -22,7 +22,7 @@ struct iso_deliver {
     uint64_t *digests;  /* (n_sinks) room for those of the wanted ones */
     char **paths;       /* (n_paths) of the files */
     int n_paths;
-    uint64_t places;    /* digest of what the outputs are called */
+    uint64_t places; /* digest of what the outputs are called */
     bool fleeting;
     bool leaves_ledger; /* when finished, for the next job */
     double sync_period_s;
