@@ -291,6 +291,20 @@ static iso_status_t read_file(const iso_ledger_t *ledger, reader_t *reader)
     return ISO_OK;
 }
 
+static bool begins_anyway(const iso_ledger_spec_t *spec)
+{
+    return spec->force && !spec->resume;
+}
+
+/* Finished samples are not thrown away unasked. */
+static iso_status_t fail_damaged(const iso_ledger_t *ledger)
+{
+    return iso_fail(ISO_INPUT,
+                    "'%s' is damaged in its first lines, which say what job "
+                    "it is of; give --force without --resume to begin anew",
+                    ledger->path);
+}
+
 static iso_status_t read_lines(iso_ledger_t *ledger, reader_t *reader,
                                bool *known_out)
 {
@@ -303,9 +317,12 @@ static iso_status_t read_lines(iso_ledger_t *ledger, reader_t *reader,
                         "of this job's; move it or choose another output",
                         ledger->path);
     }
+    const bool has_ranges = strstr(reader->text, "\nrange ") != NULL;
+
     *known_out = read_head(reader);
     if (!*known_out) {
-        return ISO_OK;
+        return has_ranges && !begins_anyway(reader->spec) ? fail_damaged(ledger)
+                                                          : ISO_OK;
     }
     ledger->bytes = reader->at;
     ledger->check = reader->check;

@@ -7,6 +7,7 @@
 #include "par/sockets.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -333,6 +334,17 @@ static void free_dog(watchdog_t *dog)
     iso_free(dog);
 }
 
+/* At least one, where there is a deadline at all. */
+static int ticks_of(double deadline_s)
+{
+    const double ticks = deadline_s * TICKS_PER_S;
+
+    if (ticks >= INT_MAX / 2) {
+        return INT_MAX / 2; /* turns come behind it */
+    }
+    return ticks > 0 && ticks < 1 ? 1 : (int)ticks;
+}
+
 static iso_status_t start(const iso_watchdog_spec_t *spec, MPI_Comm comm,
                           iso_hosts_t *hosts)
 {
@@ -348,7 +360,7 @@ static iso_status_t start(const iso_watchdog_spec_t *spec, MPI_Comm comm,
     dog->turn_ticks =
         iso_hosts_are_several(hosts) ? FAR_TURN_TICKS : TURN_TICKS;
     atomic_store(&dog->stage, -1);
-    atomic_store(&dog->deadline_ticks, (int)(spec->deadline_s * TICKS_PER_S));
+    atomic_store(&dog->deadline_ticks, ticks_of(spec->deadline_s));
     const int error = start_thread(dog);
 
     if (error != 0) {
@@ -378,7 +390,7 @@ iso_status_t iso_watchdog_start(const iso_watchdog_spec_t *spec, MPI_Comm comm)
 void iso_watchdog_set_deadline(double deadline_s)
 {
     if (running != NULL) {
-        atomic_store(&running->deadline_ticks, (int)(deadline_s * TICKS_PER_S));
+        atomic_store(&running->deadline_ticks, ticks_of(deadline_s));
     }
 }
 

@@ -1,7 +1,6 @@
 #include "isotome/error.h"
 #include "isotome/run.h"
 
-#include "base/text.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/job.h"
@@ -78,16 +77,6 @@ static iso_status_t add_place(const char **places, int *count, const char *text)
     return ISO_OK;
 }
 
-static iso_status_t set_deadline(const char *value, iso_run_options_t *run)
-{
-    enum { MOST_S = 10 * 1000 * 1000 };
-    int64_t seconds = 0;
-
-    ISO_TRY(iso_text_parse_int(value, "--deadline", 0, MOST_S, &seconds));
-    run->deadline_s = (double)seconds;
-    return ISO_OK;
-}
-
 static iso_status_t set_option(void *input, int key, const char *value)
 {
     run_arguments_t *arguments = input;
@@ -116,7 +105,7 @@ static iso_status_t set_option(void *input, int key, const char *value)
         run->report_path = value;
         return ISO_OK;
     case OPT_DEADLINE:
-        return set_deadline(value, run);
+        return iso_number_option_seconds(value, "--deadline", &run->deadline_s);
     case OPT_VERIFY:
         run->verify_transfers = true;
         return ISO_OK;

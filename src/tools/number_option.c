@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-enum { MOST_THREADS = 4096 };
+enum { MOST_THREADS = 4096, MOST_SECONDS = 10 * 1000 * 1000 };
 
 iso_status_t iso_number_option_count(const char *text, const char *option,
                                      int most, int *count_out)
@@ -22,9 +22,9 @@ iso_status_t iso_number_option_seconds(const char *text, const char *option,
     double seconds = 0;
 
     ISO_TRY(iso_text_parse_double(text, option, &seconds));
-    if (seconds < 0) {
-        return iso_fail(ISO_INVAL, "%s: '%s' is less than 0 seconds", option,
-                        text);
+    if (seconds < 0 || seconds > MOST_SECONDS) {
+        return iso_fail(ISO_INVAL, "%s: '%s' is not from 0 to %d seconds",
+                        option, text, MOST_SECONDS);
     }
     *seconds_out = seconds;
     return ISO_OK;

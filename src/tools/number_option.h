@@ -16,7 +16,7 @@
 iso_status_t iso_number_option_count(const char *text, const char *option,
                                      int most, int *count_out);
 
-/* A number of seconds, 0 or more. option [in] "--sync" */
+/* A number of seconds, 0 to 10 million. option [in] "--sync" */
 iso_status_t iso_number_option_seconds(const char *text, const char *option,
                                        double *seconds_out);
 

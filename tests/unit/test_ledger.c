@@ -152,6 +152,8 @@ static void test_cut_off_anywhere(void)
 static void test_damaged_anywhere(void)
 {
     size_t size = 0;
+    int n_found = 0;
+    int n_refused = 0;
 
     make(true);
     char *whole = scratch_load(path, &size);
@@ -165,13 +167,16 @@ static void test_damaged_anywhere(void)
         scratch_save(path, whole, size);
         whole[at] ^= 1;
         if (iso_ledger_open(&spec, &ledger) == ISO_OK) {
-            (void)expect_beginning(ledger);
+            n_found += expect_beginning(ledger) > 0 ? 1 : 0;
             CU_ASSERT_FALSE(iso_ledger_is_finished(ledger));
         } else {
-            CU_ASSERT(text_has("is not a ledger"));
+            CU_ASSERT(text_has("is not a ledger") ||
+                      text_has("is damaged in its first lines"));
         }
+        n_refused += ledger == NULL ? 1 : 0;
         iso_ledger_close(&ledger, false);
     }
+    CU_ASSERT(n_found > 0 && n_refused > 0);
     free(whole);
     scratch_clear();
 }
